@@ -102,7 +102,10 @@ func (r RequestID) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
-func (r *RequestID) UnmarshalText(b []byte) (err error) { *r, err = ParseRequestID(string(b)); return err }
+func (r *RequestID) UnmarshalText(b []byte) (err error) {
+	*r, err = ParseRequestID(string(b))
+	return err
+}
 
 // EventID names one event for ever: an append whose outcome is unknown is repeated under the same event id, and
 // the fold counts it once. It is the watermill message UUID. It matches [A-Za-z0-9._-]{1,128}.

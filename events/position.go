@@ -82,4 +82,7 @@ func (p Position) Next() Position {
 func (p Position) MarshalText() ([]byte, error) { return p.append(nil), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
-func (p *Position) UnmarshalText(b []byte) (err error) { *p, err = ParsePosition(string(b)); return err }
+func (p *Position) UnmarshalText(b []byte) (err error) {
+	*p, err = ParsePosition(string(b))
+	return err
+}

@@ -1,0 +1,94 @@
+package events
+
+// Kind names what an event says. The set is closed: an entry of another kind is quarantined.
+type Kind string
+
+// The kinds of version 1.
+const (
+	KindCoordinatorStarted  Kind = "coordinator_started"
+	KindCheckpointRequested Kind = "checkpoint_requested"
+	KindAbortRequested      Kind = "abort_requested"
+	KindRequestRefused      Kind = "request_refused"
+	KindCheckpointTriggered Kind = "checkpoint_triggered"
+	KindTaskRegistered      Kind = "task_registered"
+	KindTaskRestored        Kind = "task_restored"
+	KindTaskFinished        Kind = "task_finished"
+	KindTaskLost            Kind = "task_lost"
+	KindTaskAcked           Kind = "task_acked"
+	KindTaskDeclined        Kind = "task_declined"
+	KindCheckpointCompleted Kind = "checkpoint_completed"
+	KindCheckpointFailed    Kind = "checkpoint_failed"
+	KindCheckpointsRetired  Kind = "checkpoints_retired"
+	KindStateDiscarded      Kind = "state_discarded"
+	KindLogTrimmed          Kind = "log_trimmed"
+	KindLogGapFound         Kind = "log_gap_found"
+)
+
+// Kinds lists every kind of version 1.
+func Kinds() []Kind {
+	return []Kind{
+		KindCoordinatorStarted, KindCheckpointRequested, KindAbortRequested, KindRequestRefused, KindCheckpointTriggered,
+		KindTaskRegistered, KindTaskRestored, KindTaskFinished, KindTaskLost, KindTaskAcked, KindTaskDeclined,
+		KindCheckpointCompleted, KindCheckpointFailed, KindCheckpointsRetired, KindStateDiscarded, KindLogTrimmed, KindLogGapFound,
+	}
+}
+
+func (k Kind) String() string { return string(k) }
+
+// Event is one fact of the log. The implementations are the pointer types of this package, one for each [Kind], and no
+// others: a switch over them is total.
+//
+//sumtype:decl
+type Event interface {
+	// Kind says which event this is.
+	Kind() Kind
+	// validate reports the first field that a writer must not leave out or that has an impossible value.
+	validate() error
+	// set decodes one member; known is false for a member that this version does not know.
+	set(name string, v value) (known bool, err error)
+	// fields encodes the members in their documented order.
+	fields(w *writer)
+	// unknown is the place of the members that set did not know.
+	unknown() *Unknown
+}
+
+// newEvent returns an empty event of the kind with its optional checkpoint ids absent, or nil for an unknown kind.
+func newEvent(k Kind) Event {
+	switch k {
+	case KindCoordinatorStarted:
+		return &CoordinatorStarted{}
+	case KindCheckpointRequested:
+		return &CheckpointRequested{}
+	case KindAbortRequested:
+		return &AbortRequested{UpTo: NoCheckpoint}
+	case KindRequestRefused:
+		return &RequestRefused{}
+	case KindCheckpointTriggered:
+		return &CheckpointTriggered{Checkpoint: NoCheckpoint}
+	case KindTaskRegistered:
+		return &TaskRegistered{}
+	case KindTaskRestored:
+		return &TaskRestored{Checkpoint: NoCheckpoint}
+	case KindTaskFinished:
+		return &TaskFinished{Checkpoint: NoCheckpoint}
+	case KindTaskLost:
+		return &TaskLost{}
+	case KindTaskAcked:
+		return &TaskAcked{Checkpoint: NoCheckpoint}
+	case KindTaskDeclined:
+		return &TaskDeclined{Checkpoint: NoCheckpoint}
+	case KindCheckpointCompleted:
+		return &CheckpointCompleted{Checkpoint: NoCheckpoint}
+	case KindCheckpointFailed:
+		return &CheckpointFailed{Checkpoint: NoCheckpoint}
+	case KindCheckpointsRetired:
+		return &CheckpointsRetired{}
+	case KindStateDiscarded:
+		return &StateDiscarded{}
+	case KindLogTrimmed:
+		return &LogTrimmed{}
+	case KindLogGapFound:
+		return &LogGapFound{}
+	}
+	return nil
+}

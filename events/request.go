@@ -1,0 +1,179 @@
+package events
+
+import "fmt"
+
+// CheckpointType tells what kind of checkpoint is meant. The set is closed.
+type CheckpointType string
+
+// The types of checkpoints.
+const (
+	// TypeCheckpoint is owned by the job and retired by it.
+	TypeCheckpoint CheckpointType = "checkpoint"
+	// TypeSavepoint is owned by the user: never retired, never subsumed.
+	TypeSavepoint CheckpointType = "savepoint"
+)
+
+func checkpointTypes() []CheckpointType { return []CheckpointType{TypeCheckpoint, TypeSavepoint} }
+
+// CheckpointRequested asks the coordinator for a checkpoint. Anyone may append it. The answer is a
+// [CheckpointTriggered] that names the request, or a [RequestRefused].
+type CheckpointRequested struct {
+	Request RequestID
+	Type    CheckpointType
+	// JoiningEvent, if not empty, must be named by every ack that is to count.
+	JoiningEvent string
+	// Cause and By are for the reader: why, and who asked.
+	Cause   string
+	By      string
+	Unknown Unknown
+}
+
+// Kind implements [Event].
+func (*CheckpointRequested) Kind() Kind { return KindCheckpointRequested }
+
+func (e *CheckpointRequested) unknown() *Unknown { return &e.Unknown }
+
+func (e *CheckpointRequested) set(name string, v value) (known bool, err error) {
+	switch name {
+	case "request":
+		return true, readName(v, "request", &e.Request)
+	case "type":
+		return true, readReason(v, checkpointTypes(), &e.Type)
+	case "joining_event":
+		return true, readText(v, &e.JoiningEvent)
+	case "cause":
+		return true, readText(v, &e.Cause)
+	case "by":
+		return true, readText(v, &e.By)
+	}
+	return false, nil
+}
+
+func (e *CheckpointRequested) fields(w *writer) {
+	w.text("request", string(e.Request))
+	w.text("type", string(e.Type))
+	w.text("joining_event", e.JoiningEvent)
+	w.text("cause", e.Cause)
+	w.text("by", e.By)
+}
+
+func (e *CheckpointRequested) validate() error {
+	if err := checkReason(e.Type, checkpointTypes()); err != nil {
+		return fmt.Errorf("field type: %w", err)
+	}
+	return checkName("request", string(e.Request), maxNameLen)
+}
+
+// AbortRequested asks the coordinator to abort every pending checkpoint with an id of at most UpTo. It names the
+// highest id it means, so that a repeated one never hits a checkpoint that was triggered later. Anyone may append it.
+// The answer is a [CheckpointFailed] for each, or a [RequestRefused] when there was none.
+type AbortRequested struct {
+	Request RequestID
+	UpTo    CheckpointID
+	Cause   string
+	By      string
+	Unknown Unknown
+}
+
+// Kind implements [Event].
+func (*AbortRequested) Kind() Kind { return KindAbortRequested }
+
+func (e *AbortRequested) unknown() *Unknown { return &e.Unknown }
+
+func (e *AbortRequested) set(name string, v value) (known bool, err error) {
+	switch name {
+	case "request":
+		return true, readName(v, "request", &e.Request)
+	case "up_to":
+		return true, readNumber(v, 0, &e.UpTo)
+	case "cause":
+		return true, readText(v, &e.Cause)
+	case "by":
+		return true, readText(v, &e.By)
+	}
+	return false, nil
+}
+
+func (e *AbortRequested) fields(w *writer) {
+	w.text("request", string(e.Request))
+	w.number("up_to", int64(e.UpTo))
+	w.text("cause", e.Cause)
+	w.text("by", e.By)
+}
+
+func (e *AbortRequested) validate() error {
+	if e.UpTo < 0 {
+		return fmt.Errorf("field up_to is missing")
+	}
+	return checkName("request", string(e.Request), maxNameLen)
+}
+
+// RefusalReason tells why a request was refused. The set is closed.
+type RefusalReason string
+
+// The reasons of a refusal.
+const (
+	RefusedTasksNotReady  RefusalReason = "tasks_not_ready"  // an expected task is not registered, not restored or lost
+	RefusedPendingBlocks  RefusalReason = "pending_blocks"   // as many pending as max_concurrent allows
+	RefusedTooEarly       RefusalReason = "too_early"        // the interval or min-pause is not over
+	RefusedQueueFull      RefusalReason = "queue_full"       // as many requests wait as the queue holds
+	RefusedStoreFailed    RefusalReason = "store_failed"     // the open record could not be created
+	RefusedUnverified     RefusalReason = "unverified"       // the store could not be read since start, so no id is safe
+	RefusedNothingToAbort RefusalReason = "nothing_to_abort" // no pending checkpoint has an id that low
+	RefusedShuttingDown   RefusalReason = "shutting_down"    // the coordinator takes no more requests
+	RefusedDuplicate      RefusalReason = "duplicate"        // the request id was used by another request
+)
+
+// RefusalReasons lists the closed set.
+func RefusalReasons() []RefusalReason {
+	return []RefusalReason{
+		RefusedTasksNotReady, RefusedPendingBlocks, RefusedTooEarly, RefusedQueueFull, RefusedStoreFailed,
+		RefusedUnverified, RefusedNothingToAbort, RefusedShuttingDown, RefusedDuplicate,
+	}
+}
+
+// RequestRefused is the coordinator's no to a request.
+type RequestRefused struct {
+	Epoch   Epoch
+	Request RequestID
+	Reason  RefusalReason
+	// Remedy says what would make it pass, for a person.
+	Remedy  string
+	Unknown Unknown
+}
+
+// Kind implements [Event].
+func (*RequestRefused) Kind() Kind { return KindRequestRefused }
+
+func (e *RequestRefused) unknown() *Unknown { return &e.Unknown }
+
+func (e *RequestRefused) set(name string, v value) (known bool, err error) {
+	switch name {
+	case "epoch":
+		return true, readNumber(v, 1, &e.Epoch)
+	case "request":
+		return true, readName(v, "request", &e.Request)
+	case "reason":
+		return true, readReason(v, RefusalReasons(), &e.Reason)
+	case "remedy":
+		return true, readText(v, &e.Remedy)
+	}
+	return false, nil
+}
+
+func (e *RequestRefused) fields(w *writer) {
+	w.number("epoch", int64(e.Epoch))
+	w.text("request", string(e.Request))
+	w.text("reason", string(e.Reason))
+	w.text("remedy", e.Remedy)
+}
+
+func (e *RequestRefused) validate() error {
+	if err := checkReason(e.Reason, RefusalReasons()); err != nil {
+		return fmt.Errorf("field reason: %w", err)
+	}
+	if err := checkName("request", string(e.Request), maxNameLen); err != nil {
+		return err
+	}
+	return checkEpoch(e.Epoch)
+}
