@@ -23,8 +23,8 @@ func (*TaskAcked) Kind() Kind { return KindTaskAcked }
 
 func (e *TaskAcked) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskAcked) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskAcked) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "checkpoint":
 		return true, readNumber(v, 0, &e.Checkpoint)
 	case "task":
@@ -105,8 +105,8 @@ func (*TaskDeclined) Kind() Kind { return KindTaskDeclined }
 
 func (e *TaskDeclined) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskDeclined) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskDeclined) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "checkpoint":
 		return true, readNumber(v, 0, &e.Checkpoint)
 	case "task":

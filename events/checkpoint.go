@@ -12,8 +12,8 @@ type TaskAttempt struct {
 	Unknown Unknown
 }
 
-func (t *TaskAttempt) set(name string, v value) (known bool, err error) {
-	switch name {
+func (t *TaskAttempt) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "task":
 		return true, readName(v, "task", &t.Task)
 	case "attempt":
@@ -53,8 +53,8 @@ func (*CheckpointTriggered) Kind() Kind { return KindCheckpointTriggered }
 
 func (e *CheckpointTriggered) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointTriggered) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *CheckpointTriggered) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "checkpoint":
@@ -140,8 +140,8 @@ func (*CheckpointCompleted) Kind() Kind { return KindCheckpointCompleted }
 
 func (e *CheckpointCompleted) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointCompleted) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *CheckpointCompleted) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "checkpoint":
@@ -214,8 +214,8 @@ func (*CheckpointFailed) Kind() Kind { return KindCheckpointFailed }
 
 func (e *CheckpointFailed) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointFailed) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *CheckpointFailed) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "checkpoint":

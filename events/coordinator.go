@@ -24,8 +24,8 @@ func (*CoordinatorStarted) Kind() Kind { return KindCoordinatorStarted }
 
 func (e *CoordinatorStarted) unknown() *Unknown { return &e.Unknown }
 
-func (e *CoordinatorStarted) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *CoordinatorStarted) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "instance":
@@ -71,8 +71,8 @@ func (*LogTrimmed) Kind() Kind { return KindLogTrimmed }
 
 func (e *LogTrimmed) unknown() *Unknown { return &e.Unknown }
 
-func (e *LogTrimmed) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *LogTrimmed) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "before":
@@ -124,8 +124,8 @@ func (*LogGapFound) Kind() Kind { return KindLogGapFound }
 
 func (e *LogGapFound) unknown() *Unknown { return &e.Unknown }
 
-func (e *LogGapFound) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *LogGapFound) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "after":

@@ -137,9 +137,9 @@ func decodeData(event Event, data value) error {
 }
 
 // decodeObject hands each member of the object to set, and keeps in u what set does not know.
-func decodeObject(data value, set func(name string, v value) (bool, error), u *Unknown) error {
+func decodeObject(data value, set func(name []byte, v value) (bool, error), u *Unknown) error {
 	return members(data, func(name []byte, v value) error {
-		known, err := set(string(name), v)
+		known, err := set(name, v)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", name, err)
 		}

@@ -40,8 +40,8 @@ type ChunkRef struct {
 	Unknown Unknown
 }
 
-func (c *ChunkRef) set(name string, v value) (known bool, err error) {
-	switch name {
+func (c *ChunkRef) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "name":
 		return true, readText(v, &c.Name)
 	case "digest":
@@ -104,8 +104,8 @@ func DecodeHandle(b []byte) (StateHandle, error) {
 	return h, nil
 }
 
-func (h *StateHandle) set(name string, v value) (known bool, err error) {
-	switch name {
+func (h *StateHandle) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "chunks":
 		h.Chunks = nil
 		return true, readList(v, h.addChunk)
@@ -182,8 +182,8 @@ func (m Measures) IsZero() bool {
 	return m.Sync == 0 && m.Async == 0 && m.Bytes == 0 && m.Records == 0 && m.StartDelay == 0 && len(m.Unknown) == 0
 }
 
-func (m *Measures) set(name string, v value) (known bool, err error) {
-	switch name {
+func (m *Measures) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "sync_ms":
 		return true, readMeasure(v, &m.Sync)
 	case "async_ms":

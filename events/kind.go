@@ -45,7 +45,7 @@ type Event interface {
 	// validate reports the first field that a writer must not leave out or that has an impossible value.
 	validate() error
 	// set decodes one member; known is false for a member that this version does not know.
-	set(name string, v value) (known bool, err error)
+	set(name []byte, v value) (known bool, err error)
 	// fields encodes the members in their documented order.
 	fields(w *writer)
 	// unknown is the place of the members that set did not know.

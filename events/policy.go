@@ -29,8 +29,8 @@ type Policy struct {
 	Unknown Unknown
 }
 
-func (p *Policy) set(name string, v value) (known bool, err error) {
-	switch name {
+func (p *Policy) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "tasks":
 		return true, readNames(v, "task", &p.Tasks)
 	case "count":

@@ -33,8 +33,8 @@ func (*CheckpointRequested) Kind() Kind { return KindCheckpointRequested }
 
 func (e *CheckpointRequested) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointRequested) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *CheckpointRequested) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "request":
 		return true, readName(v, "request", &e.Request)
 	case "type":
@@ -80,8 +80,8 @@ func (*AbortRequested) Kind() Kind { return KindAbortRequested }
 
 func (e *AbortRequested) unknown() *Unknown { return &e.Unknown }
 
-func (e *AbortRequested) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *AbortRequested) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "request":
 		return true, readName(v, "request", &e.Request)
 	case "up_to":
@@ -147,8 +147,8 @@ func (*RequestRefused) Kind() Kind { return KindRequestRefused }
 
 func (e *RequestRefused) unknown() *Unknown { return &e.Unknown }
 
-func (e *RequestRefused) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *RequestRefused) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "request":

@@ -15,7 +15,7 @@ func (*CheckpointsRetired) Kind() Kind { return KindCheckpointsRetired }
 
 func (e *CheckpointsRetired) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointsRetired) set(name string, v value) (known bool, err error) {
+func (e *CheckpointsRetired) set(name []byte, v value) (known bool, err error) {
 	return setCheckpoints(name, v, &e.Epoch, &e.Checkpoints, &e.Why)
 }
 
@@ -37,7 +37,7 @@ func (*StateDiscarded) Kind() Kind { return KindStateDiscarded }
 
 func (e *StateDiscarded) unknown() *Unknown { return &e.Unknown }
 
-func (e *StateDiscarded) set(name string, v value) (known bool, err error) {
+func (e *StateDiscarded) set(name []byte, v value) (known bool, err error) {
 	return setCheckpoints(name, v, &e.Epoch, &e.Checkpoints, &e.Why)
 }
 
@@ -45,8 +45,8 @@ func (e *StateDiscarded) fields(w *writer) { writeCheckpoints(w, e.Epoch, e.Chec
 
 func (e *StateDiscarded) validate() error { return checkCheckpoints(e.Epoch, e.Checkpoints) }
 
-func setCheckpoints(name string, v value, epoch *Epoch, ids *[]CheckpointID, why *string) (known bool, err error) {
-	switch name {
+func setCheckpoints(name []byte, v value, epoch *Epoch, ids *[]CheckpointID, why *string) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, epoch)
 	case "checkpoints":

@@ -19,8 +19,8 @@ func (*TaskRegistered) Kind() Kind { return KindTaskRegistered }
 
 func (e *TaskRegistered) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskRegistered) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskRegistered) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "task":
 		return true, readName(v, "task", &e.Task)
 	case "instance":
@@ -61,8 +61,8 @@ func (*TaskRestored) Kind() Kind { return KindTaskRestored }
 
 func (e *TaskRestored) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskRestored) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskRestored) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "task":
 		return true, readName(v, "task", &e.Task)
 	case "attempt":
@@ -92,8 +92,8 @@ func (*TaskFinished) Kind() Kind { return KindTaskFinished }
 
 func (e *TaskFinished) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskFinished) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskFinished) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "task":
 		return true, readName(v, "task", &e.Task)
 	case "attempt":
@@ -128,8 +128,8 @@ func (*TaskLost) Kind() Kind { return KindTaskLost }
 
 func (e *TaskLost) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskLost) set(name string, v value) (known bool, err error) {
-	switch name {
+func (e *TaskLost) set(name []byte, v value) (known bool, err error) {
+	switch string(name) {
 	case "epoch":
 		return true, readNumber(v, 1, &e.Epoch)
 	case "task":
