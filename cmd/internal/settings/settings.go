@@ -12,6 +12,8 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
 )
 
 // Prefix starts every environment variable that is read, but for REDIS_URL.
@@ -47,7 +49,7 @@ func Apply(flags *pflag.FlagSet, known []string) ([]Setting, error) {
 		err = errors.Join(err, setErr)
 		value := f.Value.String()
 		if f.Name == "redis" {
-			value = hidePassword(value)
+			value = redisconn.Redact(value)
 		}
 		out = append(out, Setting{Name: f.Name, Value: value, Source: source})
 	})
@@ -140,13 +142,3 @@ func EnvName(flag string) string {
 }
 
 func flagName(env string) string { return strings.ToLower(strings.ReplaceAll(env, "_", "-")) }
-
-func hidePassword(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	at := strings.LastIndexByte(rest, '@')
-	if !ok || at < 0 {
-		return address
-	}
-	user, _, _ := strings.Cut(rest[:at], ":")
-	return scheme + "://" + user + ":***" + rest[at:]
-}
