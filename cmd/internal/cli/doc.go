@@ -1,0 +1,6 @@
+// Package cli is what the two binaries share at the terminal: the common flags, settings from four places, logging,
+// output as text or JSON, signals and exit codes.
+//
+// Exit codes: 0 done, 1 failed (a checkpoint that failed, a request that was refused, a Redis that cannot be reached), 2 the command was
+// called wrongly (unknown flag, impossible value).
+package cli

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+)
+
+// Version is set by the linker (-X …cli.Version=v1.2.3); otherwise the module's or the commit's.
+var Version string
+
+// BuildVersion says which build this is.
+func BuildVersion() string {
+	if Version != "" {
+		return Version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "dev-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "dev"
+}
+
+// NewRoot returns a root command that resolves every command's flags from their four places before it runs, and has
+// the subcommands version, config and (from cobra) completion.
+func NewRoot(name, short, long string) *cobra.Command {
+	root := &cobra.Command{
+		Use: name, Short: short, Long: long, SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := settings.Apply(cmd.Flags(), knownFlags(cmd.Root()))
+			return err
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	root.PersistentFlags().String(settings.ConfigFlag, "", "YAML file with settings, keys as the long flag names")
+	root.AddCommand(versionCommand())
+	return root
+}
+
+// knownFlags lists all flags of all commands: one file serves them all.
+func knownFlags(root *cobra.Command) []string {
+	var names []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, name := range flagNames(c) {
+			names = append(names, name)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	return names
+}
+
+func versionCommand() *cobra.Command {
+	var out Output
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := struct {
+				Version string `json:"version"`
+				Go      string `json:"go"`
+			}{BuildVersion(), runtime.Version()}
+			return out.Print(cmd, v, func(p *Printer) { p.Line("%s %s (%s)", cmd.Root().Name(), v.Version, v.Go) })
+		},
+	}
+	out.Flag(cmd)
+	return cmd
+}
+
+// ConfigCommand returns "config", which prints every setting of the command of that name with its value and source.
+func ConfigCommand(of *cobra.Command) *cobra.Command {
+	var out Output
+	cmd := &cobra.Command{
+		Use: "config", Short: fmt.Sprintf("Print the settings of %q, each with where it comes from", of.Name()), Args: cobra.NoArgs,
+		Example: "  coordinator config\n  TIDEMARK_INTERVAL=5s coordinator config -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := settings.Apply(of.Flags(), knownFlags(cmd.Root()))
+			if err != nil {
+				return err
+			}
+			return out.Print(cmd, all, func(p *Printer) {
+				rows := [][]string{{"SETTING", "VALUE", "SOURCE"}}
+				for _, s := range all {
+					rows = append(rows, []string{s.Name, s.Value, s.Source})
+				}
+				p.Table(rows)
+			})
+		},
+	}
+	out.Flag(cmd)
+	return cmd
+}
