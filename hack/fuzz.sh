@@ -8,11 +8,11 @@ count=0
 
 while IFS=: read -r file _ line; do
   name=$(sed -E 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/' <<<"$line")
-  package=./$(dirname "$file")
+  package=$(dirname "$file")
   printf '== %s %s, %s\n' "$package" "$name" "$time"
   go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" "$package"
   count=$((count + 1))
-done < <(git ls-files --cached --others --exclude-standard '*_test.go' | xargs -r grep -nHE '^func Fuzz' || true)
+done < <(grep -rnHE --include='*_test.go' '^func Fuzz' . || true)
 
 if [ "$count" = 0 ]; then
   echo "no fuzz target found" >&2
