@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/store"
+)
+
+// Complete implements [store.Store]. merge runs outside the lock, so that it may use the store.
+func (s *Store) Complete(
+	ctx context.Context, id events.CheckpointID, merge func(*store.Checkpoint) error,
+) (*store.Checkpoint, error) {
+	for range completeAttempts {
+		cp, done, err := s.completeOnce(ctx, id, merge)
+		if err != nil {
+			return nil, fmt.Errorf("complete checkpoint %v: %w", id, err)
+		}
+		if done {
+			return cp, nil
+		}
+	}
+	return nil, fmt.Errorf("complete checkpoint %v: %w", id, store.ErrContended)
+}
+
+// completeOnce is one read, merge, compare and write; done is false when the record changed in between.
+func (s *Store) completeOnce(
+	ctx context.Context, id events.CheckpointID, merge func(*store.Checkpoint) error,
+) (cp *store.Checkpoint, done bool, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, false, err
+	}
+	old, cp, err := s.snapshot(id)
+	if err != nil || cp.Completed {
+		return cp, true, err
+	}
+	if merge != nil {
+		if err := merge(cp); err != nil {
+			return nil, false, err
+		}
+	}
+	cp.ID, cp.Completed = id, true
+	b, err := store.EncodeRecord(cp, s.opts.MaxRecord)
+	if err != nil {
+		return nil, false, err
+	}
+	if done, err = s.swap(id, old, b); err != nil || !done {
+		return nil, false, err
+	}
+	cp, err = store.DecodeRecord("checkpoint "+id.String(), id, b, s.opts.MaxRecord)
+	return cp, true, err
+}
+
+// snapshot checks the token too, so that a store that may not write does not call merge.
+func (s *Store) snapshot(id events.CheckpointID) ([]byte, *store.Checkpoint, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if err := s.permitted(); err != nil {
+		return nil, nil, err
+	}
+	cp, err := s.read(id)
+	return s.db.byID[id], cp, err
+}
+
+func (s *Store) swap(id events.CheckpointID, old, b []byte) (bool, error) {
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if err := s.permitted(); err != nil {
+		return false, err
+	}
+	if now, ok := s.db.byID[id]; !ok || !bytes.Equal(now, old) {
+		return false, nil
+	}
+	s.db.put(id, b)
+	return true, nil
+}
+
+// Delete implements [store.Store].
+func (s *Store) Delete(ctx context.Context, id events.CheckpointID) (existed bool, err error) {
+	err = s.write(ctx, "delete", id, func() error {
+		_, existed = s.db.byID[id]
+		delete(s.db.byID, id)
+		return nil
+	})
+	return existed, err
+}
+
+// Cleanup implements [store.Store]. protected runs under the lock and must not use the store.
+func (s *Store) Cleanup(
+	ctx context.Context, keep int, protected func(events.CheckpointID) bool,
+) (removed int, err error) {
+	if keep < 0 {
+		return 0, fmt.Errorf("clean up checkpoints: %w: keep %d", store.ErrInvalid, keep)
+	}
+	if err := s.usable(ctx); err != nil {
+		return 0, fmt.Errorf("clean up checkpoints: %w", err)
+	}
+	s.db.mu.Lock()
+	defer s.db.mu.Unlock()
+	if err := s.permitted(); err != nil {
+		return 0, fmt.Errorf("clean up checkpoints: %w", err)
+	}
+	all, bad := s.readAll() // ascending by id
+	for _, completed := range []bool{false, true} {
+		for _, cp := range all {
+			if len(all)-removed <= keep {
+				break
+			}
+			if cp.Completed != completed || protected != nil && protected(cp.ID) {
+				continue
+			}
+			delete(s.db.byID, cp.ID)
+			removed++
+		}
+	}
+	return removed, bad.orNil()
+}
