@@ -1,0 +1,80 @@
+package compose_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+var workers = []string{"worker-1", "worker-2", "worker-3"}
+
+// checkpoint is the part of `coordinator list -o json` that the test reads.
+type checkpoint struct {
+	ID    int64  `json:"id"`
+	State string `json:"state"`
+}
+
+// TestTheJobSurvivesKilledContainers runs the demo job in containers and kills a worker, the coordinator and Redis
+// while it runs; the output must be the known answer all the same.
+func TestTheJobSurvivesKilledContainers(t *testing.T) {
+	s := up(t)
+	s.awaitHealthy(t, time.Minute, "redis", "coordinator", "worker-1", "worker-2", "worker-3")
+
+	s.awaitCompleted(t, 1)
+	for _, service := range []string{"worker-2", "coordinator", "redis"} {
+		before := s.newest(t)
+		s.crash(t, service)
+		s.awaitHealthy(t, time.Minute, service)
+		// The next checkpoint needs all of them, so it shows that the job goes on.
+		s.awaitCompleted(t, before+1)
+	}
+
+	for _, w := range workers {
+		poll(t, 2*time.Minute, w+" reaches the end of its input", func() (bool, string) {
+			got := s.inspect(t, w, "{{.State.Status}} {{.State.ExitCode}}")
+			return got == "exited 0", got
+		})
+	}
+	compareRows(t, readRows(t, s.files(t, "worker-1", "/out")), knownRows(t))
+}
+
+// completed asks the coordinator for the highest completed checkpoint, -1 when there is none yet.
+func (s *stack) completed(t *testing.T) (newest int64, err error) {
+	t.Helper()
+	out, err := s.exec(t.Context(), "coordinator", "coordinator", "list", "-o", "json")
+	if err != nil {
+		return -1, err
+	}
+	var list []checkpoint
+	if err := json.Unmarshal(out, &list); err != nil {
+		t.Fatalf("read the list %q: %v", out, err)
+	}
+	newest = -1
+	for _, c := range list {
+		if c.State == "completed" {
+			newest = max(newest, c.ID)
+		}
+	}
+	return newest, nil
+}
+
+func (s *stack) newest(t *testing.T) int64 {
+	t.Helper()
+	id, err := s.completed(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// awaitCompleted waits until a checkpoint with this id or a higher one is completed.
+func (s *stack) awaitCompleted(t *testing.T, id int64) {
+	t.Helper()
+	poll(t, time.Minute, "a checkpoint completes", func() (bool, string) {
+		got, err := s.completed(t)
+		if err != nil { // the container may just be starting
+			return false, err.Error()
+		}
+		return got >= id, time.Now().Format(time.TimeOnly)
+	})
+}
