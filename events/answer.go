@@ -1,7 +1,5 @@
 package events
 
-import "fmt"
-
 // TaskAcked is a task's yes: its part of the checkpoint has landed, every chunk of the handle is stored.
 type TaskAcked struct {
 	Checkpoint CheckpointID
@@ -23,47 +21,51 @@ func (*TaskAcked) Kind() Kind { return KindTaskAcked }
 
 func (e *TaskAcked) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskAcked) set(name []byte, v value) (known bool, err error) {
+func (e *TaskAcked) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "attempt":
-		return true, readNumber(v, 0, &e.Attempt)
+		readNumber(s, &e.Attempt)
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "handle":
-		return true, decodeObject(v, e.Handle.set, &e.Handle.Unknown)
+		e.Handle = StateHandle{}
+		readObject(s, &e.Handle)
 	case "joining_event":
-		return true, readText(v, &e.JoiningEvent)
+		readText(s, &e.JoiningEvent)
 	case "measures":
-		return true, decodeObject(v, e.Measures.set, &e.Measures.Unknown)
+		e.Measures = Measures{}
+		readObject(s, &e.Measures)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskAcked) fields(w *writer) {
-	w.number("checkpoint", int64(e.Checkpoint))
-	w.text("task", string(e.Task))
-	w.count("attempt", int64(e.Attempt))
-	w.number("epoch", int64(e.Epoch))
+func (e *TaskAcked) fields(b []byte) []byte {
+	b = appendNumber(b, "checkpoint", e.Checkpoint)
+	b = appendText(b, "task", e.Task)
+	b = appendCount(b, "attempt", e.Attempt)
+	b = appendNumber(b, "epoch", e.Epoch)
 	if !e.Handle.IsZero() {
-		w.name("handle")
-		w.b = e.Handle.encode(w.b)
+		b = e.Handle.encode(appendName(b, "handle"))
 	}
-	w.text("joining_event", e.JoiningEvent)
+	b = appendText(b, "joining_event", e.JoiningEvent)
 	if !e.Measures.IsZero() {
-		w.name("measures")
-		w.b = e.Measures.encode(w.b)
+		b = e.Measures.encode(appendName(b, "measures"))
 	}
+	return b
 }
 
 func (e *TaskAcked) validate() error {
-	if err := checkAnswer(e.Checkpoint, e.Task, e.Epoch); err != nil {
-		return err
-	}
-	return e.Handle.validate()
+	return firstOf(
+		checkAnswer(e.Checkpoint, e.Task, e.Attempt, e.Epoch),
+		e.Handle.validate(),
+		e.Measures.Unknown.check(levelField),
+	)
 }
 
 // DeclineReason tells why a task cannot take part. The set is closed.
@@ -105,46 +107,47 @@ func (*TaskDeclined) Kind() Kind { return KindTaskDeclined }
 
 func (e *TaskDeclined) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskDeclined) set(name []byte, v value) (known bool, err error) {
+func (e *TaskDeclined) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "attempt":
-		return true, readNumber(v, 0, &e.Attempt)
+		readNumber(s, &e.Attempt)
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "reason":
-		return true, readReason(v, DeclineReasons(), &e.Reason)
+		readWord(s, DeclineReasons(), &e.Reason)
 	case "text":
-		return true, readText(v, &e.Text)
+		readText(s, &e.Text)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskDeclined) fields(w *writer) {
-	w.number("checkpoint", int64(e.Checkpoint))
-	w.text("task", string(e.Task))
-	w.count("attempt", int64(e.Attempt))
-	w.number("epoch", int64(e.Epoch))
-	w.text("reason", string(e.Reason))
-	w.text("text", e.Text)
+func (e *TaskDeclined) fields(b []byte) []byte {
+	b = appendNumber(b, "checkpoint", e.Checkpoint)
+	b = appendText(b, "task", e.Task)
+	b = appendCount(b, "attempt", e.Attempt)
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendText(b, "reason", e.Reason)
+	return appendText(b, "text", e.Text)
 }
 
 func (e *TaskDeclined) validate() error {
-	if err := checkReason(e.Reason, DeclineReasons()); err != nil {
-		return fmt.Errorf("field reason: %w", err)
-	}
-	return checkAnswer(e.Checkpoint, e.Task, e.Epoch)
+	return firstOf(
+		checkAnswer(e.Checkpoint, e.Task, e.Attempt, e.Epoch),
+		checkWord("reason", e.Reason, DeclineReasons()),
+	)
 }
 
-func checkAnswer(id CheckpointID, task TaskID, epoch Epoch) error {
-	if err := checkCheckpoint(id); err != nil {
-		return err
-	}
-	if err := checkName("task", string(task), maxNameLen); err != nil {
-		return err
-	}
-	return checkEpoch(epoch)
+func checkAnswer(id CheckpointID, task TaskID, attempt Attempt, epoch Epoch) error {
+	return firstOf(
+		checkCheckpoint(id),
+		checkName("task", string(task), maxNameLen),
+		checkLeast("attempt", attempt, 0),
+		checkEpoch(epoch),
+	)
 }

@@ -12,21 +12,29 @@ type TaskAttempt struct {
 	Unknown Unknown
 }
 
-func (t *TaskAttempt) set(name []byte, v value) (known bool, err error) {
+func (t *TaskAttempt) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "task":
-		return true, readName(v, "task", &t.Task)
+		readText(s, &t.Task)
 	case "attempt":
-		return true, readNumber(v, 1, &t.Attempt)
+		readNumber(s, &t.Attempt)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
 func (t *TaskAttempt) encode(b []byte) []byte {
-	w := openObject(b)
-	w.text("task", string(t.Task))
-	w.number("attempt", int64(t.Attempt))
-	return w.close(t.Unknown)
+	b = append(b, '{')
+	b = appendText(b, "task", t.Task)
+	b = appendNumber(b, "attempt", t.Attempt)
+	return appendEnd(b, t.Unknown)
+}
+
+func (t *TaskAttempt) unknown() *Unknown { return &t.Unknown }
+
+func (t *TaskAttempt) validate() error {
+	return firstOf(checkTask(t.Task, t.Attempt), t.Unknown.check(levelField+1))
 }
 
 // CheckpointTriggered makes a checkpoint pending. Its open record stood in the store before.
@@ -53,73 +61,76 @@ func (*CheckpointTriggered) Kind() Kind { return KindCheckpointTriggered }
 
 func (e *CheckpointTriggered) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointTriggered) set(name []byte, v value) (known bool, err error) {
+func (e *CheckpointTriggered) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
 	case "type":
-		return true, readReason(v, checkpointTypes(), &e.Type)
+		readWord(s, checkpointTypes(), &e.Type)
 	case "request":
-		return true, readName(v, "request", &e.Request)
+		readText(s, &e.Request)
 	case "cause":
-		return true, readText(v, &e.Cause)
+		readText(s, &e.Cause)
 	case "tasks":
-		return true, e.setTasks(v)
+		readList(s, &e.Tasks, readTaskAttempt)
 	case "count":
-		return true, readNumber(v, 0, &e.Count)
+		readNumber(s, &e.Count)
 	case "timeout_ms":
-		return true, readNumber(v, minInt64, &e.Timeout)
+		readNumber(s, &e.Timeout)
 	case "joining_event":
-		return true, readText(v, &e.JoiningEvent)
+		readText(s, &e.JoiningEvent)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *CheckpointTriggered) setTasks(v value) error {
-	e.Tasks = nil
-	return readList(v, func(v value) error {
-		var t TaskAttempt
-		if err := decodeObject(v, t.set, &t.Unknown); err != nil {
-			return err
+func readTaskAttempt(s *scanner, t *TaskAttempt) {
+	if readObject(s, t); t.Task == "" {
+		s.fail("task is empty")
+	}
+}
+
+func (e *CheckpointTriggered) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendNumber(b, "checkpoint", e.Checkpoint)
+	b = appendText(b, "type", e.Type)
+	b = appendText(b, "request", e.Request)
+	b = appendText(b, "cause", e.Cause)
+	if len(e.Tasks) > 0 {
+		b = append(appendName(b, "tasks"), '[')
+		for i := range e.Tasks {
+			b = e.Tasks[i].encode(appendComma(b))
 		}
-		e.Tasks = append(e.Tasks, t)
-		return nil
-	})
-}
-
-func (e *CheckpointTriggered) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.number("checkpoint", int64(e.Checkpoint))
-	w.text("type", string(e.Type))
-	w.text("request", string(e.Request))
-	w.text("cause", e.Cause)
-	w.list("tasks", len(e.Tasks), func(b []byte, i int) []byte { return e.Tasks[i].encode(b) })
-	w.count("count", e.Count)
-	w.number("timeout_ms", e.Timeout)
-	w.text("joining_event", e.JoiningEvent)
+		b = append(b, ']')
+	}
+	b = appendCount(b, "count", e.Count)
+	b = appendNumber(b, "timeout_ms", e.Timeout)
+	b = appendText(b, "joining_event", e.JoiningEvent)
+	return b
 }
 
 func (e *CheckpointTriggered) validate() error {
-	if err := checkCheckpoint(e.Checkpoint); err != nil {
-		return err
-	}
-	if err := checkReason(e.Type, checkpointTypes()); err != nil {
-		return fmt.Errorf("field type: %w", err)
-	}
 	if (len(e.Tasks) > 0) == (e.Count > 0) {
 		return errors.New("exactly one of tasks and count is needed")
 	}
-	for i, t := range e.Tasks {
-		if t.Task == "" || t.Attempt < 1 {
-			return fmt.Errorf("tasks[%d] misses its task or attempt", i)
+	for i := range e.Tasks {
+		if err := e.Tasks[i].validate(); err != nil {
+			return fmt.Errorf("tasks[%d]: %w", i, err)
 		}
-		if i > 0 && e.Tasks[i-1].Task >= t.Task {
-			return fmt.Errorf("tasks[%d] %s is not in order or stands twice", i, t.Task)
+		if i > 0 && e.Tasks[i-1].Task >= e.Tasks[i].Task {
+			return fmt.Errorf("tasks[%d]: %s is not in order or stands twice", i, e.Tasks[i].Task)
 		}
 	}
-	return checkEpoch(e.Epoch)
+	return firstOf(
+		checkEpoch(e.Epoch),
+		checkCheckpoint(e.Checkpoint),
+		checkWord("type", e.Type, checkpointTypes()),
+		checkOptional("request", string(e.Request)),
+		checkLeast("count", e.Count, 0),
+	)
 }
 
 // CheckpointCompleted is the verdict that ends a checkpoint well. The fold accepts it only when every required ack is in.
@@ -140,35 +151,34 @@ func (*CheckpointCompleted) Kind() Kind { return KindCheckpointCompleted }
 
 func (e *CheckpointCompleted) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointCompleted) set(name []byte, v value) (known bool, err error) {
+func (e *CheckpointCompleted) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
 	case "record_key":
-		return true, readText(v, &e.RecordKey)
+		readText(s, &e.RecordKey)
 	case "bytes":
-		return true, readNumber(v, 0, &e.Bytes)
+		readNumber(s, &e.Bytes)
 	case "forced":
-		return true, readFlag(v, &e.Forced)
+		readFlag(s, &e.Forced)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *CheckpointCompleted) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.number("checkpoint", int64(e.Checkpoint))
-	w.text("record_key", e.RecordKey)
-	w.number("bytes", e.Bytes)
-	w.flag("forced", e.Forced)
+func (e *CheckpointCompleted) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendNumber(b, "checkpoint", e.Checkpoint)
+	b = appendText(b, "record_key", e.RecordKey)
+	b = appendNumber(b, "bytes", e.Bytes)
+	return appendFlag(b, "forced", e.Forced)
 }
 
 func (e *CheckpointCompleted) validate() error {
-	if err := checkCheckpoint(e.Checkpoint); err != nil {
-		return err
-	}
-	return checkEpoch(e.Epoch)
+	return firstOf(checkEpoch(e.Epoch), checkCheckpoint(e.Checkpoint), checkLeast("bytes", e.Bytes, 0))
 }
 
 // FailureReason tells why a checkpoint failed. The set is closed.
@@ -214,36 +224,41 @@ func (*CheckpointFailed) Kind() Kind { return KindCheckpointFailed }
 
 func (e *CheckpointFailed) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointFailed) set(name []byte, v value) (known bool, err error) {
+func (e *CheckpointFailed) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
 	case "reason":
-		return true, readReason(v, FailureReasons(), &e.Reason)
+		readWord(s, FailureReasons(), &e.Reason)
 	case "missing":
-		return true, readNames(v, "task", &e.Missing)
+		readList(s, &e.Missing, readTaskName)
 	case "text":
-		return true, readText(v, &e.Text)
+		readText(s, &e.Text)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *CheckpointFailed) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.number("checkpoint", int64(e.Checkpoint))
-	w.text("reason", string(e.Reason))
-	w.list("missing", len(e.Missing), func(b []byte, i int) []byte { return appendJSONString(b, string(e.Missing[i])) })
-	w.text("text", e.Text)
+func (e *CheckpointFailed) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendNumber(b, "checkpoint", e.Checkpoint)
+	b = appendText(b, "reason", e.Reason)
+	b = appendTexts(b, "missing", e.Missing)
+	return appendText(b, "text", e.Text)
 }
 
 func (e *CheckpointFailed) validate() error {
-	if err := checkCheckpoint(e.Checkpoint); err != nil {
-		return err
+	for i, t := range e.Missing {
+		if err := checkName("task", string(t), maxNameLen); err != nil {
+			return fmt.Errorf("missing[%d]: %w", i, err)
+		}
 	}
-	if err := checkReason(e.Reason, FailureReasons()); err != nil {
-		return fmt.Errorf("field reason: %w", err)
-	}
-	return checkEpoch(e.Epoch)
+	return firstOf(
+		checkEpoch(e.Epoch),
+		checkCheckpoint(e.Checkpoint),
+		checkWord("reason", e.Reason, FailureReasons()),
+	)
 }

@@ -1,11 +1,6 @@
 package events
 
-import (
-	"errors"
-	"fmt"
-)
-
-const minInt64 = -1 << 63
+import "errors"
 
 // CoordinatorStarted opens an epoch: from here on the instance is the job's only coordinator. It ends every pending
 // checkpoint of an older epoch as [FailedCoordinatorChanged], in the fold, without a further event. Written by the script
@@ -24,36 +19,36 @@ func (*CoordinatorStarted) Kind() Kind { return KindCoordinatorStarted }
 
 func (e *CoordinatorStarted) unknown() *Unknown { return &e.Unknown }
 
-func (e *CoordinatorStarted) set(name []byte, v value) (known bool, err error) {
+func (e *CoordinatorStarted) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "instance":
-		return true, readName(v, "instance", &e.Instance)
+		readText(s, &e.Instance)
 	case "build":
-		return true, readText(v, &e.Build)
+		readText(s, &e.Build)
 	case "policy":
-		return true, decodeObject(v, e.Policy.set, &e.Policy.Unknown)
+		e.Policy = Policy{}
+		readObject(s, &e.Policy)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *CoordinatorStarted) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.text("instance", string(e.Instance))
-	w.text("build", e.Build)
-	w.name("policy")
-	w.b = e.Policy.encode(w.b)
+func (e *CoordinatorStarted) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendText(b, "instance", e.Instance)
+	b = appendText(b, "build", e.Build)
+	return e.Policy.encode(appendName(b, "policy"))
 }
 
 func (e *CoordinatorStarted) validate() error {
-	if err := checkEpoch(e.Epoch); err != nil {
-		return err
-	}
-	if err := checkName("instance", string(e.Instance), maxNameLen); err != nil {
-		return err
-	}
-	return e.Policy.validate()
+	return firstOf(
+		checkEpoch(e.Epoch),
+		checkName("instance", string(e.Instance), maxNameLen),
+		e.Policy.validate(),
+	)
 }
 
 // LogTrimmed says that a range of the log was removed on purpose: it is covered by the saved fold.
@@ -71,22 +66,24 @@ func (*LogTrimmed) Kind() Kind { return KindLogTrimmed }
 
 func (e *LogTrimmed) unknown() *Unknown { return &e.Unknown }
 
-func (e *LogTrimmed) set(name []byte, v value) (known bool, err error) {
+func (e *LogTrimmed) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "before":
-		return true, readPosition(v, &e.Before)
+		readPosition(s, &e.Before)
 	case "archive":
-		return true, readText(v, &e.Archive)
+		readText(s, &e.Archive)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *LogTrimmed) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.text("before", e.Before.String())
-	w.text("archive", e.Archive)
+func (e *LogTrimmed) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendPosition(b, "before", e.Before)
+	return appendText(b, "archive", e.Archive)
 }
 
 func (e *LogTrimmed) validate() error {
@@ -124,36 +121,31 @@ func (*LogGapFound) Kind() Kind { return KindLogGapFound }
 
 func (e *LogGapFound) unknown() *Unknown { return &e.Unknown }
 
-func (e *LogGapFound) set(name []byte, v value) (known bool, err error) {
+func (e *LogGapFound) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "after":
-		return true, readPosition(v, &e.After)
+		readPosition(s, &e.After)
 	case "before":
-		return true, readPosition(v, &e.Before)
+		readPosition(s, &e.Before)
 	case "cause":
-		return true, readReason(v, gapCauses(), &e.Cause)
+		readWord(s, gapCauses(), &e.Cause)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *LogGapFound) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	if !e.After.IsZero() {
-		w.text("after", e.After.String())
-	}
-	if !e.Before.IsZero() {
-		w.text("before", e.Before.String())
-	}
-	w.text("cause", string(e.Cause))
+func (e *LogGapFound) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendPosition(b, "after", e.After)
+	b = appendPosition(b, "before", e.Before)
+	return appendText(b, "cause", e.Cause)
 }
 
 func (e *LogGapFound) validate() error {
-	if err := checkReason(e.Cause, gapCauses()); err != nil {
-		return fmt.Errorf("field cause: %w", err)
-	}
-	return checkEpoch(e.Epoch)
+	return firstOf(checkEpoch(e.Epoch), checkWord("cause", e.Cause, gapCauses()))
 }
 
 func checkEpoch(e Epoch) error {
@@ -168,14 +160,4 @@ func checkCheckpoint(id CheckpointID) error {
 		return errors.New("field checkpoint is missing")
 	}
 	return nil
-}
-
-func readPosition(v value, dst *Position) error {
-	var s string
-	if err := readText(v, &s); err != nil || v.isNull() {
-		return err
-	}
-	var err error
-	*dst, err = ParsePosition(s)
-	return err
 }

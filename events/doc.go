@@ -12,10 +12,13 @@
 // # Invariants
 //
 //  1. Decode never panics and never keeps a reference to its input.
-//  2. What Encode wrote, Decode reads back as the same value, and Encode then writes the same bytes.
+//  2. What Encode wrote, Decode reads back as the same value, and Encode then writes the same bytes. (Bytes in a text that
+//     are not UTF-8 become U+FFFD on the way, and measures below zero become unknown.)
 //  3. A member that this version does not know survives a round trip, at every level ([Unknown]).
-//  4. Encode refuses what Decode would refuse.
+//  4. Encode refuses what Decode would refuse: both ask the same validate.
 //  5. Integers keep all 64 bits.
+//  6. null is as good as absent. Of a member that stands twice the last one counts, as for most readers of JSON; only v,
+//     kind and data must not stand twice. No object or array nests deeper than 64 levels.
 //
 // # Concurrency
 //

@@ -50,23 +50,27 @@ func (e Envelope) Encode(b []byte) ([]byte, error) {
 	if e.Event == nil {
 		return b, fmt.Errorf("encode event %s: %w: no event in the envelope", e.ID, ErrMalformed)
 	}
-	if err := e.Event.validate(); err != nil {
+	err := firstOf(
+		checkOptional("job", string(e.Job)),
+		checkLeast("at", e.At, 0),
+		e.Event.validate(),
+		e.Unknown.check(levelEnvelope),
+		e.Event.unknown().check(levelData),
+	)
+	if err != nil {
 		return b, fmt.Errorf("encode %s %s: %w: %w", e.Event.Kind(), e.ID, ErrMalformed, err)
 	}
-	start := len(b)
-	w := openObject(b)
-	w.number("v", SchemaVersion)
-	w.text("kind", string(e.Event.Kind()))
-	w.text("job", string(e.Job))
-	w.number("at", e.At)
-	w.name("data")
-	data := openObject(w.b)
-	e.Event.fields(&data)
-	w.b = data.close(*e.Event.unknown())
-	out := w.close(e.Unknown)
-	if len(out)-start > MaxPayload {
-		return b[:start], fmt.Errorf("encode %s %s: %w: %d bytes are more than %d; put state into chunks",
-			e.Event.Kind(), e.ID, ErrMalformed, len(out)-start, MaxPayload)
+	out := append(b, '{')
+	out = appendNumber(out, "v", int64(SchemaVersion))
+	out = appendText(out, "kind", e.Event.Kind())
+	out = appendText(out, "job", e.Job)
+	out = appendNumber(out, "at", e.At)
+	out = append(appendName(out, "data"), '{')
+	out = appendEnd(e.Event.fields(out), *e.Event.unknown())
+	out = appendEnd(out, e.Unknown)
+	if len(out)-len(b) > MaxPayload {
+		return b, fmt.Errorf("encode %s %s: %w: %d bytes are more than %d; put state into chunks",
+			e.Event.Kind(), e.ID, ErrMalformed, len(out)-len(b), MaxPayload)
 	}
 	return out, nil
 }
@@ -74,78 +78,102 @@ func (e Envelope) Encode(b []byte) ([]byte, error) {
 // Decode reads a payload that came with the event id. It keeps no reference to payload. It never panics, whatever the
 // bytes; the error wraps [ErrMalformed], [ErrUnknownKind] or [ErrUnknownVersion] and says what is wrong where.
 func Decode(id EventID, payload []byte) (Envelope, error) {
-	e := Envelope{ID: id}
 	if len(payload) > MaxPayload {
-		return e, fmt.Errorf("%w: %d bytes are more than %d", ErrMalformed, len(payload), MaxPayload)
+		return Envelope{ID: id}, fmt.Errorf("%w: %d bytes are more than %d", ErrMalformed, len(payload), MaxPayload)
 	}
-	head := header{envelope: &e}
-	if err := members(payload, head.set); err != nil {
-		return e, fmt.Errorf("%w: %w", ErrMalformed, err)
+	d := decoder{envelope: Envelope{ID: id}, scanner: scanner{b: payload}}
+	d.read(&d)
+	if d.end(); d.err != nil {
+		return d.failed(fmt.Errorf("%w: %w", ErrMalformed, d.err))
 	}
-	if head.version < 1 || head.version > SchemaVersion {
-		return e, fmt.Errorf("%w: %d; this build reads 1 to %d", ErrUnknownVersion, head.version, SchemaVersion)
+	if !d.readable() {
+		return d.failed(fmt.Errorf("%w: %d; this build reads 1 to %d", ErrUnknownVersion, d.version, SchemaVersion))
 	}
-	event := newEvent(head.kind)
-	if event == nil {
-		return e, fmt.Errorf("%w: %q", ErrUnknownKind, string(head.kind))
+	if d.event == nil {
+		return d.failed(fmt.Errorf("%w: %q", ErrUnknownKind, string(d.kind)))
 	}
-	if err := decodeData(event, head.data); err != nil {
-		return e, fmt.Errorf("%w: %s: %w", ErrMalformed, head.kind, err)
+	if err := d.finish(); err != nil {
+		return d.failed(fmt.Errorf("%w: %s: %w", ErrMalformed, d.kind, err))
 	}
-	e.Event = event
-	return e, nil
+	d.envelope.Event = d.event
+	return d.envelope, nil
 }
 
-// header gathers the members of the envelope.
-type header struct {
-	envelope *Envelope
+// decoder gathers the members of the envelope. It is one with its scanner, so that both are one allocation.
+type decoder struct {
+	scanner
+	envelope Envelope
 	version  int64
 	kind     Kind
-	data     value
+	event    Event  // of the kind, nil if unknown
+	data     []byte // as written, nil until found
+	dataRead bool   // into event, in the same pass
 }
 
-func (h *header) set(name []byte, v value) (err error) {
+func (d *decoder) failed(err error) (Envelope, error) { return d.envelope, err }
+
+func (d *decoder) readable() bool { return 1 <= d.version && d.version <= SchemaVersion }
+
+func (d *decoder) unknown() *Unknown { return &d.envelope.Unknown }
+
+func (d *decoder) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "v":
-		err = readNumber(v, 0, &h.version)
+		d.once(d.version == 0)
+		readNumber(s, &d.version)
 	case "kind":
-		err = readText(v, &h.kind)
+		d.once(d.kind == "")
+		d.setKind(readBytes(s))
 	case "job":
-		err = readName(v, "job", &h.envelope.Job)
+		readText(s, &d.envelope.Job)
 	case "at":
-		err = readNumber(v, 0, &h.envelope.At)
+		readNumber(s, &d.envelope.At)
 	case "data":
-		h.data = v
+		d.once(d.data == nil)
+		d.readData()
 	default:
-		h.envelope.Unknown.keep(name, v)
+		return false
 	}
-	if err != nil {
-		return fmt.Errorf("field %s: %w", name, err)
-	}
-	return nil
+	return true
 }
 
-func decodeData(event Event, data value) error {
-	if len(data) == 0 {
+// once fails for a member whose second value would change the meaning of what was read since the first.
+func (d *decoder) once(first bool) {
+	if !first {
+		d.fail("stands twice")
+	}
+}
+
+func (d *decoder) setKind(kind []byte) {
+	if d.event = newEvent(kind); d.event != nil {
+		d.kind = d.event.Kind()
+		return
+	}
+	d.kind = Kind(kind)
+}
+
+// readData decodes the data when version and kind are known before it, as in what Encode writes. Else it only remembers it.
+func (d *decoder) readData() {
+	d.peek()
+	from := d.i
+	if d.dataRead = d.event != nil && d.readable(); d.dataRead {
+		readObject(&d.scanner, d.event)
+	} else {
+		d.skip()
+	}
+	d.data = d.b[from:d.i]
+}
+
+// finish reads the data unless it has been read, and checks all values.
+func (d *decoder) finish() error {
+	if d.data == nil {
 		return errors.New("no data")
 	}
-	err := decodeObject(data, event.set, event.unknown())
-	if err != nil {
-		return err
+	if !d.dataRead {
+		s := scanner{b: d.data, depth: levelEnvelope}
+		if readObject(&s, d.event); s.err != nil {
+			return fmt.Errorf("field data: %w", s.err)
+		}
 	}
-	return event.validate()
-}
-
-// decodeObject hands each member of the object to set, and keeps in u what set does not know.
-func decodeObject(data value, set func(name []byte, v value) (bool, error), u *Unknown) error {
-	return members(data, func(name []byte, v value) error {
-		known, err := set(name, v)
-		if err != nil {
-			return fmt.Errorf("field %s: %w", name, err)
-		}
-		if !known {
-			u.keep(name, v)
-		}
-		return nil
-	})
+	return firstOf(checkOptional("job", string(d.envelope.Job)), checkLeast("at", d.envelope.At, 0), d.event.validate())
 }

@@ -1,241 +1,212 @@
 package events
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
-	"strconv"
+	"slices"
 )
+
+// object is a JSON object that is read member by member.
+type object interface {
+	// set reads the value of one member; known is false, and nothing is read, for a member that this version does not know.
+	set(name []byte, s *scanner) (known bool)
+	// unknown is the place of the members that set did not know.
+	unknown() *Unknown
+}
+
+// read reads a JSON object into o. The members that o does not know are kept as they were written.
+func (s *scanner) read(o object) {
+	s.open('{')
+	for n := 0; s.more('}', n); n++ {
+		s.peek()
+		from := s.i
+		name := s.name()
+		if s.err != nil {
+			return
+		}
+		if o.set(name, s) {
+			if s.err != nil {
+				s.err = fmt.Errorf("field %s: %w", name, s.err)
+			}
+			continue
+		}
+		if s.skip(); s.err == nil {
+			o.unknown().keep(s.b[from:s.i])
+		}
+	}
+}
+
+// The read functions below read one value into dst. null is as good as absent. A member that stands twice is read twice,
+// so that the last one counts, as it does for most readers of JSON.
+
+// readText reads a text of any content. Whether it is an allowed name or word is for validate to say.
+func readText[T ~string](s *scanner, dst *T) {
+	*dst = T(readBytes(s))
+}
+
+// readWord reads a word of a closed list; a known one costs no memory.
+func readWord[T ~string](s *scanner, known []T, dst *T) {
+	b := readBytes(s)
+	for _, k := range known {
+		if string(b) == string(k) {
+			*dst = k
+			return
+		}
+	}
+	*dst = T(b)
+}
+
+func readBytes(s *scanner) []byte {
+	switch s.peek() {
+	case '"':
+		return s.text()
+	case 'n':
+		s.literal("null")
+	default:
+		s.failType("a string", s.i)
+	}
+	return nil
+}
+
+// readNumber reads an integer. All 64 bits are kept; a fraction or an exponent is refused.
+func readNumber[T ~int64](s *scanner, dst *T) {
+	*dst = 0
+	if !s.null() {
+		*dst = T(s.integer())
+	}
+}
+
+// readCheckpoint reads a checkpoint id; absent is [NoCheckpoint], and no number stands for that.
+func readCheckpoint(s *scanner, dst *CheckpointID) {
+	*dst = NoCheckpoint
+	if s.null() {
+		return
+	}
+	n := s.integer()
+	if *dst = CheckpointID(n); n < 0 {
+		s.fail("checkpoint %d is below 0", n)
+	}
+}
+
+func readFlag(s *scanner, dst *bool) {
+	*dst = false
+	switch s.peek() {
+	case 't':
+		s.literal("true")
+		*dst = true
+	case 'f':
+		s.literal("false")
+	case 'n':
+		s.literal("null")
+	default:
+		s.failType("true or false", s.i)
+	}
+}
+
+func readPosition(s *scanner, dst *Position) {
+	*dst = Position{}
+	b := readBytes(s)
+	if b == nil || s.err != nil {
+		return
+	}
+	var err error
+	if *dst, err = ParsePosition(string(b)); err != nil {
+		s.fail("%w", err)
+	}
+}
+
+// readObject reads a JSON object into o, which is zero.
+func readObject(s *scanner, o object) {
+	if !s.null() {
+		s.read(o)
+	}
+}
+
+// readList reads a JSON array; element reads one element and fails when it is empty, so that a long row of nothing
+// costs no memory.
+func readList[T any](s *scanner, dst *[]T, element func(s *scanner, dst *T)) {
+	*dst = nil
+	if s.null() {
+		return
+	}
+	s.open('[')
+	for n := 0; s.more(']', n); n++ {
+		var zero T
+		*dst = append(*dst, zero)
+		if element(s, &(*dst)[n]); s.err != nil {
+			s.err = fmt.Errorf("[%d]: %w", n, s.err)
+		}
+	}
+}
+
+func readTaskName(s *scanner, dst *TaskID) {
+	if readText(s, dst); *dst == "" {
+		s.fail("task is empty")
+	}
+}
 
 // Unknown holds the members of a JSON object that this version does not know, as they were written:
 // `"name":value,"name":value`. They survive a round trip, so that an older binary never strips what a newer one wrote.
+// Only Decode makes one.
 type Unknown []byte
 
-func (u *Unknown) keep(name []byte, v value) {
-	b := []byte(*u)
-	if len(b) > 0 {
-		b = append(b, ',')
+func (u *Unknown) keep(member []byte) {
+	if len(*u) > 0 {
+		*u = append(*u, ',')
 	}
-	b = appendJSONString(b, string(name))
-	b = append(b, ':')
-	*u = append(b, v...)
+	*u = append(*u, member...)
 }
 
-// writer builds one JSON object member by member. Absent values (empty text, nil, none) write nothing.
-type writer struct {
-	b     []byte
-	comma bool
-}
-
-func openObject(b []byte) writer { return writer{b: append(b, '{')} }
-
-func (w *writer) close(u Unknown) []byte {
-	if len(u) > 0 {
-		w.sep()
-		w.b = append(w.b, u...)
+// check reports whether u can stand in an object at the level depth.
+func (u Unknown) check(depth int) error {
+	if len(u) == 0 {
+		return nil
 	}
-	return append(w.b, '}')
-}
-
-func (w *writer) sep() {
-	if w.comma {
-		w.b = append(w.b, ',')
-	}
-	w.comma = true
-}
-
-// name opens a member; its value must follow.
-func (w *writer) name(name string) {
-	w.sep()
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
-}
-
-func (w *writer) text(name, v string) {
-	if v == "" {
-		return
-	}
-	w.name(name)
-	w.b = appendJSONString(w.b, v)
-}
-
-// number writes v even when it is zero.
-func (w *writer) number(name string, v int64) {
-	w.name(name)
-	w.b = appendNumber(w.b, v)
-}
-
-// count writes v unless it is zero.
-func (w *writer) count(name string, v int64) {
-	if v != 0 {
-		w.number(name, v)
-	}
-}
-
-// checkpoint writes id unless it is none.
-func (w *writer) checkpoint(name string, id CheckpointID) {
-	if !id.IsZero() {
-		w.number(name, int64(id))
-	}
-}
-
-func (w *writer) flag(name string, v bool) {
-	if v {
-		w.name(name)
-		w.b = append(w.b, "true"...)
-	}
-}
-
-func (w *writer) raw(name string, v []byte) {
-	if len(v) > 0 {
-		w.name(name)
-		w.b = append(w.b, v...)
-	}
-}
-
-// list writes an array of n elements, each by one call of element; an empty one writes nothing.
-func (w *writer) list(name string, n int, element func(b []byte, i int) []byte) {
-	if n == 0 {
-		return
-	}
-	w.name(name)
-	w.b = append(w.b, '[')
-	for i := range n {
-		if i > 0 {
-			w.b = append(w.b, ',')
+	s := scanner{b: u, depth: depth}
+	for n := 0; n == 0 || s.eat(','); n++ {
+		if s.name(); s.err == nil {
+			s.skip()
 		}
-		w.b = element(w.b, i)
+		if s.err != nil {
+			return fmt.Errorf("unknown members: %w", s.err)
+		}
+		s.peek()
 	}
-	w.b = append(w.b, ']')
-}
-
-// readText reads a JSON string into dst, a text of any content.
-func readText[T ~string](v value, dst *T) error {
-	if v.isNull() {
-		return nil
+	if s.end(); s.err != nil {
+		return fmt.Errorf("unknown members: %w", s.err)
 	}
-	if v[0] != '"' {
-		return fmt.Errorf("want a string, not %.20s", v)
-	}
-	if in := v[1 : len(v)-1]; plainString(in) {
-		*dst = T(in)
-		return nil
-	}
-	var s string
-	if err := json.Unmarshal(v, &s); err != nil {
-		return fmt.Errorf("read string: %w", err)
-	}
-	*dst = T(s)
 	return nil
 }
 
-// readName reads a JSON string that must be a valid name (job, task, instance, …).
-func readName[T ~string](v value, what string, dst *T) error {
-	var s T
-	if err := readText(v, &s); err != nil || v.isNull() {
-		return err
+// firstOf returns the first that is an error.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
-	*dst = s
-	return checkName(what, string(s), maxNameLen)
+	return nil
 }
 
-// readNumber reads a JSON integer of at least least. All 64 bits are kept; a fraction or exponent is refused.
-func readNumber[T ~int64](v value, least int64, dst *T) error {
-	if v.isNull() {
+func checkWord[T ~string](field string, word T, known []T) error {
+	if slices.Contains(known, word) {
 		return nil
 	}
-	n, err := parseInt(v)
-	if err != nil {
-		return err
-	}
+	return fmt.Errorf("field %s: %q is not one of %q", field, string(word), slices.Clone(known))
+}
+
+func checkLeast[T ~int64](field string, n, least T) error {
 	if n < least {
-		return fmt.Errorf("want a number of at least %d, not %d", least, n)
-	}
-	*dst = T(n)
-	return nil
-}
-
-func parseInt(v value) (int64, error) {
-	if len(v) > 0 && len(v) < 19 && v[0] != '-' { // fits without overflow checks
-		n := int64(0)
-		for _, c := range v {
-			if c < '0' || c > '9' {
-				return 0, fmt.Errorf("want an integer, not %.20s", v)
-			}
-			n = n*10 + int64(c-'0')
-		}
-		return n, nil
-	}
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("want a 64-bit integer, not %.24s", v)
-	}
-	return n, nil
-}
-
-func readFlag(v value, dst *bool) error {
-	switch string(v) {
-	case "true":
-		*dst = true
-	case "false", "null":
-		*dst = false
-	default:
-		return fmt.Errorf("want true or false, not %.20s", v)
+		return fmt.Errorf("field %s: want at least %d, not %d", field, int64(least), int64(n))
 	}
 	return nil
 }
 
-// readList reads a JSON array, each element by one call.
-func readList(v value, element func(v value) error) error {
-	if v.isNull() {
-		return nil
-	}
-	return elements(v, element)
-}
+func hasByte(b []byte, c byte) bool { return bytes.IndexByte(b, c) >= 0 }
 
-func readNumbers[T ~int64](v value, least int64, dst *[]T) error {
-	*dst = nil
-	return readList(v, func(v value) error {
-		n := T(least - 1)
-		if err := readNumber(v, least, &n); err != nil {
-			return err
-		}
-		if int64(n) < least {
-			return fmt.Errorf("want a number, not null")
-		}
-		*dst = append(*dst, n)
-		return nil
-	})
-}
-
-func readNames[T ~string](v value, what string, dst *[]T) error {
-	*dst = nil
-	return readList(v, func(v value) error {
-		var s T
-		if err := readName(v, what, &s); err != nil {
-			return err
-		}
-		if s == "" {
-			return checkName(what, "", maxNameLen)
-		}
-		*dst = append(*dst, s)
-		return nil
-	})
-}
-
-// readReason reads one word of a closed list.
-func readReason[T ~string](v value, known []T, dst *T) error {
-	if err := readText(v, dst); err != nil || v.isNull() {
-		return err
-	}
-	return checkReason(*dst, known)
-}
-
-func checkReason[T ~string](r T, known []T) error {
-	for _, k := range known {
-		if r == k {
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not one of %q", string(r), known)
-}
+// Levels of the objects of a payload, for the depth of what they hold.
+const (
+	levelEnvelope = 1
+	levelData     = 2
+	levelField    = 3 // handle, measures, policy
+)

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -40,24 +41,38 @@ type ChunkRef struct {
 	Unknown Unknown
 }
 
-func (c *ChunkRef) set(name []byte, v value) (known bool, err error) {
+func (c *ChunkRef) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "name":
-		return true, readText(v, &c.Name)
+		readText(s, &c.Name)
 	case "digest":
-		return true, readText(v, &c.Digest)
+		readText(s, &c.Digest)
 	case "bytes":
-		return true, readNumber(v, 0, &c.Bytes)
+		readNumber(s, &c.Bytes)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
 func (c *ChunkRef) encode(b []byte) []byte {
-	w := openObject(b)
-	w.text("name", c.Name)
-	w.text("digest", string(c.Digest))
-	w.number("bytes", c.Bytes)
-	return w.close(c.Unknown)
+	b = append(b, '{')
+	b = appendText(b, "name", c.Name)
+	b = appendText(b, "digest", c.Digest)
+	b = appendNumber(b, "bytes", c.Bytes)
+	return appendEnd(b, c.Unknown)
+}
+
+func (c *ChunkRef) unknown() *Unknown { return &c.Unknown }
+
+func (c *ChunkRef) validate() error {
+	if c.Name == "" {
+		return errors.New("no name")
+	}
+	if _, err := ParseDigest(string(c.Digest)); err != nil {
+		return err
+	}
+	return firstOf(checkLeast("bytes", c.Bytes, 0), c.Unknown.check(levelField+2))
 }
 
 // StateHandle is what a restore of one task needs: chunks in the store, or a small state in the ack itself, or nothing
@@ -71,12 +86,12 @@ type StateHandle struct {
 
 // IsZero reports whether the task has no state.
 func (h StateHandle) IsZero() bool {
-	return len(h.Chunks) == 0 && len(h.Inline) == 0 && len(h.Unknown) == 0
+	return len(h.Chunks) == 0 && len(h.inline()) == 0 && len(h.Unknown) == 0
 }
 
 // Bytes is the size of the state as stored: all chunks and the inline part.
 func (h StateHandle) Bytes() int64 {
-	n := int64(len(h.Inline))
+	n := int64(len(h.inline()))
 	for i := range h.Chunks {
 		n += h.Chunks[i].Bytes
 	}
@@ -94,7 +109,10 @@ func (h StateHandle) Encode(b []byte) ([]byte, error) {
 // DecodeHandle reads what [StateHandle.Encode] wrote; the error wraps [ErrMalformed].
 func DecodeHandle(b []byte) (StateHandle, error) {
 	var h StateHandle
-	err := decodeObject(b, h.set, &h.Unknown)
+	s := scanner{b: b, depth: levelField - 1}
+	s.read(&h)
+	s.end()
+	err := s.err
 	if err == nil {
 		err = h.validate()
 	}
@@ -104,64 +122,71 @@ func DecodeHandle(b []byte) (StateHandle, error) {
 	return h, nil
 }
 
-func (h *StateHandle) set(name []byte, v value) (known bool, err error) {
+func (h *StateHandle) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "chunks":
-		h.Chunks = nil
-		return true, readList(v, h.addChunk)
+		readList(s, &h.Chunks, readChunk)
 	case "inline":
 		h.Inline = nil
-		if !v.isNull() {
-			h.Inline = append(h.Inline, v...)
+		if !s.null() {
+			h.Inline = append(h.Inline, s.raw()...)
 		}
-		return true, nil
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (h *StateHandle) addChunk(v value) error {
-	var c ChunkRef
-	if err := decodeObject(v, c.set, &c.Unknown); err != nil {
-		return err
+func readChunk(s *scanner, c *ChunkRef) {
+	if readObject(s, c); c.Name == "" {
+		s.fail("chunk has no name")
 	}
-	h.Chunks = append(h.Chunks, c)
-	return nil
+}
+
+// inline is the inline state as it is written: without space around it, and nothing for null.
+func (h *StateHandle) inline() []byte {
+	b := bytes.TrimSpace(h.Inline)
+	if string(b) == "null" {
+		return nil
+	}
+	return b
 }
 
 func (h *StateHandle) encode(b []byte) []byte {
-	w := openObject(b)
-	w.list("chunks", len(h.Chunks), func(b []byte, i int) []byte { return h.Chunks[i].encode(b) })
-	w.raw("inline", h.Inline)
-	return w.close(h.Unknown)
+	b = append(b, '{')
+	if len(h.Chunks) > 0 {
+		b = append(appendName(b, "chunks"), '[')
+		for i := range h.Chunks {
+			b = h.Chunks[i].encode(appendComma(b))
+		}
+		b = append(b, ']')
+	}
+	if in := h.inline(); len(in) > 0 {
+		b = append(appendName(b, "inline"), in...)
+	}
+	return appendEnd(b, h.Unknown)
 }
 
 func (h *StateHandle) validate() error {
 	if len(h.Inline) > MaxInline {
 		return fmt.Errorf("inline state of %d bytes is more than %d; put it into chunks", len(h.Inline), MaxInline)
 	}
-	if len(h.Inline) > 0 && !validJSON(h.Inline) {
-		return errors.New("inline state is not one JSON value")
+	if len(h.Inline) > 0 {
+		s := scanner{b: h.Inline, depth: levelField}
+		s.skip()
+		if s.end(); s.err != nil {
+			return fmt.Errorf("inline state: %w", s.err)
+		}
 	}
 	for i := range h.Chunks {
-		if h.Chunks[i].Name == "" {
-			return fmt.Errorf("chunks[%d] has no name", i)
-		}
-		if _, err := ParseDigest(string(h.Chunks[i].Digest)); err != nil {
+		if err := h.Chunks[i].validate(); err != nil {
 			return fmt.Errorf("chunks[%d]: %w", i, err)
 		}
 	}
-	return nil
+	return h.Unknown.check(levelField)
 }
 
-func validJSON(b []byte) bool {
-	s := scanner{b: b}
-	s.space()
-	if s.value(0) != nil {
-		return false
-	}
-	s.space()
-	return s.i == len(b)
-}
+func (h *StateHandle) unknown() *Unknown { return &h.Unknown }
 
 // Measures is what a worker measured while it took its part. Times are in milliseconds of the worker's clock and only
 // shown: a negative one (a clock that stepped) is read as 0. Zero means unknown.
@@ -179,38 +204,41 @@ type Measures struct {
 
 // IsZero reports whether nothing was measured.
 func (m Measures) IsZero() bool {
-	return m.Sync == 0 && m.Async == 0 && m.Bytes == 0 && m.Records == 0 && m.StartDelay == 0 && len(m.Unknown) == 0
+	return max(m.Sync, m.Async, m.Bytes, m.Records, m.StartDelay) <= 0 && len(m.Unknown) == 0
 }
 
-func (m *Measures) set(name []byte, v value) (known bool, err error) {
+func (m *Measures) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "sync_ms":
-		return true, readMeasure(v, &m.Sync)
+		readMeasure(s, &m.Sync)
 	case "async_ms":
-		return true, readMeasure(v, &m.Async)
+		readMeasure(s, &m.Async)
 	case "bytes":
-		return true, readMeasure(v, &m.Bytes)
+		readMeasure(s, &m.Bytes)
 	case "records":
-		return true, readMeasure(v, &m.Records)
+		readMeasure(s, &m.Records)
 	case "start_delay_ms":
-		return true, readMeasure(v, &m.StartDelay)
+		readMeasure(s, &m.StartDelay)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
 // readMeasure clamps below at 0: a bad clock must never cost an ack.
-func readMeasure(v value, dst *int64) error {
-	err := readNumber(v, minInt64, dst)
+func readMeasure(s *scanner, dst *int64) {
+	readNumber(s, dst)
 	*dst = max(*dst, 0)
-	return err
 }
 
 func (m *Measures) encode(b []byte) []byte {
-	w := openObject(b)
-	w.count("sync_ms", max(m.Sync, 0))
-	w.count("async_ms", max(m.Async, 0))
-	w.count("bytes", max(m.Bytes, 0))
-	w.count("records", max(m.Records, 0))
-	w.count("start_delay_ms", max(m.StartDelay, 0))
-	return w.close(m.Unknown)
+	b = append(b, '{')
+	b = appendCount(b, "sync_ms", max(m.Sync, 0))
+	b = appendCount(b, "async_ms", max(m.Async, 0))
+	b = appendCount(b, "bytes", max(m.Bytes, 0))
+	b = appendCount(b, "records", max(m.Records, 0))
+	b = appendCount(b, "start_delay_ms", max(m.StartDelay, 0))
+	return appendEnd(b, m.Unknown)
 }
+
+func (m *Measures) unknown() *Unknown { return &m.Unknown }

@@ -197,6 +197,14 @@ func checkName(what, s string, limit int) error {
 	return nil
 }
 
+// checkOptional is checkName for a name that may be absent.
+func checkOptional(what, s string) error {
+	if s == "" {
+		return nil
+	}
+	return checkName(what, s, maxNameLen)
+}
+
 func isNameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }

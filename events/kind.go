@@ -44,17 +44,14 @@ type Event interface {
 	Kind() Kind
 	// validate reports the first field that a writer must not leave out or that has an impossible value.
 	validate() error
-	// set decodes one member; known is false for a member that this version does not know.
-	set(name []byte, v value) (known bool, err error)
-	// fields encodes the members in their documented order.
-	fields(w *writer)
-	// unknown is the place of the members that set did not know.
-	unknown() *Unknown
+	// fields writes the members behind b, in their documented order.
+	fields(b []byte) []byte
+	object
 }
 
 // newEvent returns an empty event of the kind with its optional checkpoint ids absent, or nil for an unknown kind.
-func newEvent(k Kind) Event {
-	switch k {
+func newEvent(k []byte) Event {
+	switch Kind(k) {
 	case KindCoordinatorStarted:
 		return &CoordinatorStarted{}
 	case KindCheckpointRequested:

@@ -29,39 +29,41 @@ type Policy struct {
 	Unknown Unknown
 }
 
-func (p *Policy) set(name []byte, v value) (known bool, err error) {
+func (p *Policy) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "tasks":
-		return true, readNames(v, "task", &p.Tasks)
+		readList(s, &p.Tasks, readTaskName)
 	case "count":
-		return true, readNumber(v, 0, &p.Count)
+		readNumber(s, &p.Count)
 	case "interval_ms":
-		return true, readNumber(v, 0, &p.Interval)
+		readNumber(s, &p.Interval)
 	case "min_pause_ms":
-		return true, readNumber(v, 0, &p.MinPause)
+		readNumber(s, &p.MinPause)
 	case "timeout_ms":
-		return true, readNumber(v, minInt64, &p.Timeout)
+		readNumber(s, &p.Timeout)
 	case "max_concurrent":
-		return true, readNumber(v, 1, &p.MaxConcurrent)
+		readNumber(s, &p.MaxConcurrent)
 	case "retain":
-		return true, readNumber(v, 1, &p.Retain)
+		readNumber(s, &p.Retain)
 	case "queue_limit":
-		return true, readNumber(v, 1, &p.QueueLimit)
+		readNumber(s, &p.QueueLimit)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
 func (p *Policy) encode(b []byte) []byte {
-	w := openObject(b)
-	w.list("tasks", len(p.Tasks), func(b []byte, i int) []byte { return appendJSONString(b, string(p.Tasks[i])) })
-	w.count("count", p.Count)
-	w.number("interval_ms", p.Interval)
-	w.number("min_pause_ms", p.MinPause)
-	w.number("timeout_ms", p.Timeout)
-	w.number("max_concurrent", p.MaxConcurrent)
-	w.number("retain", p.Retain)
-	w.number("queue_limit", p.QueueLimit)
-	return w.close(p.Unknown)
+	b = append(b, '{')
+	b = appendTexts(b, "tasks", p.Tasks)
+	b = appendCount(b, "count", p.Count)
+	b = appendNumber(b, "interval_ms", p.Interval)
+	b = appendNumber(b, "min_pause_ms", p.MinPause)
+	b = appendNumber(b, "timeout_ms", p.Timeout)
+	b = appendNumber(b, "max_concurrent", p.MaxConcurrent)
+	b = appendNumber(b, "retain", p.Retain)
+	b = appendNumber(b, "queue_limit", p.QueueLimit)
+	return appendEnd(b, p.Unknown)
 }
 
 func (p *Policy) validate() error {
@@ -78,8 +80,19 @@ func (p *Policy) validate() error {
 		}
 		seen[t] = true
 	}
-	if p.MaxConcurrent < 1 || p.Retain < 1 || p.QueueLimit < 1 {
-		return errors.New("policy: max_concurrent, retain and queue_limit must be at least 1")
+	err := firstOf(
+		checkLeast("count", p.Count, 0),
+		checkLeast("interval_ms", p.Interval, 0),
+		checkLeast("min_pause_ms", p.MinPause, 0),
+		checkLeast("max_concurrent", p.MaxConcurrent, 1),
+		checkLeast("retain", p.Retain, 1),
+		checkLeast("queue_limit", p.QueueLimit, 1),
+		p.Unknown.check(levelField),
+	)
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
 	}
 	return nil
 }
+
+func (p *Policy) unknown() *Unknown { return &p.Unknown }

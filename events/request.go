@@ -1,6 +1,6 @@
 package events
 
-import "fmt"
+import "errors"
 
 // CheckpointType tells what kind of checkpoint is meant. The set is closed.
 type CheckpointType string
@@ -33,35 +33,37 @@ func (*CheckpointRequested) Kind() Kind { return KindCheckpointRequested }
 
 func (e *CheckpointRequested) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointRequested) set(name []byte, v value) (known bool, err error) {
+func (e *CheckpointRequested) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "request":
-		return true, readName(v, "request", &e.Request)
+		readText(s, &e.Request)
 	case "type":
-		return true, readReason(v, checkpointTypes(), &e.Type)
+		readWord(s, checkpointTypes(), &e.Type)
 	case "joining_event":
-		return true, readText(v, &e.JoiningEvent)
+		readText(s, &e.JoiningEvent)
 	case "cause":
-		return true, readText(v, &e.Cause)
+		readText(s, &e.Cause)
 	case "by":
-		return true, readText(v, &e.By)
+		readText(s, &e.By)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *CheckpointRequested) fields(w *writer) {
-	w.text("request", string(e.Request))
-	w.text("type", string(e.Type))
-	w.text("joining_event", e.JoiningEvent)
-	w.text("cause", e.Cause)
-	w.text("by", e.By)
+func (e *CheckpointRequested) fields(b []byte) []byte {
+	b = appendText(b, "request", e.Request)
+	b = appendText(b, "type", e.Type)
+	b = appendText(b, "joining_event", e.JoiningEvent)
+	b = appendText(b, "cause", e.Cause)
+	return appendText(b, "by", e.By)
 }
 
 func (e *CheckpointRequested) validate() error {
-	if err := checkReason(e.Type, checkpointTypes()); err != nil {
-		return fmt.Errorf("field type: %w", err)
-	}
-	return checkName("request", string(e.Request), maxNameLen)
+	return firstOf(
+		checkName("request", string(e.Request), maxNameLen),
+		checkWord("type", e.Type, checkpointTypes()),
+	)
 }
 
 // AbortRequested asks the coordinator to abort every pending checkpoint with an id of at most UpTo. It names the
@@ -80,30 +82,32 @@ func (*AbortRequested) Kind() Kind { return KindAbortRequested }
 
 func (e *AbortRequested) unknown() *Unknown { return &e.Unknown }
 
-func (e *AbortRequested) set(name []byte, v value) (known bool, err error) {
+func (e *AbortRequested) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "request":
-		return true, readName(v, "request", &e.Request)
+		readText(s, &e.Request)
 	case "up_to":
-		return true, readNumber(v, 0, &e.UpTo)
+		readCheckpoint(s, &e.UpTo)
 	case "cause":
-		return true, readText(v, &e.Cause)
+		readText(s, &e.Cause)
 	case "by":
-		return true, readText(v, &e.By)
+		readText(s, &e.By)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *AbortRequested) fields(w *writer) {
-	w.text("request", string(e.Request))
-	w.number("up_to", int64(e.UpTo))
-	w.text("cause", e.Cause)
-	w.text("by", e.By)
+func (e *AbortRequested) fields(b []byte) []byte {
+	b = appendText(b, "request", e.Request)
+	b = appendNumber(b, "up_to", e.UpTo)
+	b = appendText(b, "cause", e.Cause)
+	return appendText(b, "by", e.By)
 }
 
 func (e *AbortRequested) validate() error {
-	if e.UpTo < 0 {
-		return fmt.Errorf("field up_to is missing")
+	if e.UpTo.IsZero() {
+		return errors.New("field up_to is missing")
 	}
 	return checkName("request", string(e.Request), maxNameLen)
 }
@@ -147,33 +151,33 @@ func (*RequestRefused) Kind() Kind { return KindRequestRefused }
 
 func (e *RequestRefused) unknown() *Unknown { return &e.Unknown }
 
-func (e *RequestRefused) set(name []byte, v value) (known bool, err error) {
+func (e *RequestRefused) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "request":
-		return true, readName(v, "request", &e.Request)
+		readText(s, &e.Request)
 	case "reason":
-		return true, readReason(v, RefusalReasons(), &e.Reason)
+		readWord(s, RefusalReasons(), &e.Reason)
 	case "remedy":
-		return true, readText(v, &e.Remedy)
+		readText(s, &e.Remedy)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *RequestRefused) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.text("request", string(e.Request))
-	w.text("reason", string(e.Reason))
-	w.text("remedy", e.Remedy)
+func (e *RequestRefused) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendText(b, "request", e.Request)
+	b = appendText(b, "reason", e.Reason)
+	return appendText(b, "remedy", e.Remedy)
 }
 
 func (e *RequestRefused) validate() error {
-	if err := checkReason(e.Reason, RefusalReasons()); err != nil {
-		return fmt.Errorf("field reason: %w", err)
-	}
-	if err := checkName("request", string(e.Request), maxNameLen); err != nil {
-		return err
-	}
-	return checkEpoch(e.Epoch)
+	return firstOf(
+		checkEpoch(e.Epoch),
+		checkName("request", string(e.Request), maxNameLen),
+		checkWord("reason", e.Reason, RefusalReasons()),
+	)
 }

@@ -1,6 +1,9 @@
 package events
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+)
 
 // CheckpointsRetired says that completed checkpoints are no longer kept: their records are gone or about to go.
 type CheckpointsRetired struct {
@@ -15,11 +18,13 @@ func (*CheckpointsRetired) Kind() Kind { return KindCheckpointsRetired }
 
 func (e *CheckpointsRetired) unknown() *Unknown { return &e.Unknown }
 
-func (e *CheckpointsRetired) set(name []byte, v value) (known bool, err error) {
-	return setCheckpoints(name, v, &e.Epoch, &e.Checkpoints, &e.Why)
+func (e *CheckpointsRetired) set(name []byte, s *scanner) (known bool) {
+	return setCheckpoints(name, s, &e.Epoch, &e.Checkpoints, &e.Why)
 }
 
-func (e *CheckpointsRetired) fields(w *writer) { writeCheckpoints(w, e.Epoch, e.Checkpoints, e.Why) }
+func (e *CheckpointsRetired) fields(b []byte) []byte {
+	return appendCheckpoints(b, e.Epoch, e.Checkpoints, e.Why)
+}
 
 func (e *CheckpointsRetired) validate() error { return checkCheckpoints(e.Epoch, e.Checkpoints) }
 
@@ -37,30 +42,46 @@ func (*StateDiscarded) Kind() Kind { return KindStateDiscarded }
 
 func (e *StateDiscarded) unknown() *Unknown { return &e.Unknown }
 
-func (e *StateDiscarded) set(name []byte, v value) (known bool, err error) {
-	return setCheckpoints(name, v, &e.Epoch, &e.Checkpoints, &e.Why)
+func (e *StateDiscarded) set(name []byte, s *scanner) (known bool) {
+	return setCheckpoints(name, s, &e.Epoch, &e.Checkpoints, &e.Why)
 }
 
-func (e *StateDiscarded) fields(w *writer) { writeCheckpoints(w, e.Epoch, e.Checkpoints, e.Why) }
+func (e *StateDiscarded) fields(b []byte) []byte {
+	return appendCheckpoints(b, e.Epoch, e.Checkpoints, e.Why)
+}
 
 func (e *StateDiscarded) validate() error { return checkCheckpoints(e.Epoch, e.Checkpoints) }
 
-func setCheckpoints(name []byte, v value, epoch *Epoch, ids *[]CheckpointID, why *string) (known bool, err error) {
+func setCheckpoints(name []byte, s *scanner, epoch *Epoch, ids *[]CheckpointID, why *string) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, epoch)
+		readNumber(s, epoch)
 	case "checkpoints":
-		return true, readNumbers(v, 0, ids)
+		readList(s, ids, readListed)
 	case "why":
-		return true, readText(v, why)
+		readText(s, why)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func writeCheckpoints(w *writer, epoch Epoch, ids []CheckpointID, why string) {
-	w.number("epoch", int64(epoch))
-	w.list("checkpoints", len(ids), func(b []byte, i int) []byte { return appendNumber(b, int64(ids[i])) })
-	w.text("why", why)
+func readListed(s *scanner, id *CheckpointID) {
+	if readCheckpoint(s, id); id.IsZero() {
+		s.fail("no checkpoint")
+	}
+}
+
+func appendCheckpoints(b []byte, epoch Epoch, ids []CheckpointID, why string) []byte {
+	b = appendNumber(b, "epoch", epoch)
+	if len(ids) > 0 {
+		b = append(appendName(b, "checkpoints"), '[')
+		for _, id := range ids {
+			b = strconv.AppendInt(appendComma(b), int64(id), 10)
+		}
+		b = append(b, ']')
+	}
+	return appendText(b, "why", why)
 }
 
 func checkCheckpoints(epoch Epoch, ids []CheckpointID) error {

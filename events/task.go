@@ -19,32 +19,35 @@ func (*TaskRegistered) Kind() Kind { return KindTaskRegistered }
 
 func (e *TaskRegistered) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskRegistered) set(name []byte, v value) (known bool, err error) {
+func (e *TaskRegistered) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "instance":
-		return true, readName(v, "instance", &e.Instance)
+		readText(s, &e.Instance)
 	case "host":
-		return true, readText(v, &e.Host)
+		readText(s, &e.Host)
 	case "pid":
-		return true, readNumber(v, 0, &e.PID)
+		readNumber(s, &e.PID)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskRegistered) fields(w *writer) {
-	w.text("task", string(e.Task))
-	w.text("instance", string(e.Instance))
-	w.text("host", e.Host)
-	w.count("pid", e.PID)
+func (e *TaskRegistered) fields(b []byte) []byte {
+	b = appendText(b, "task", e.Task)
+	b = appendText(b, "instance", e.Instance)
+	b = appendText(b, "host", e.Host)
+	return appendCount(b, "pid", e.PID)
 }
 
 func (e *TaskRegistered) validate() error {
-	if err := checkName("task", string(e.Task), maxNameLen); err != nil {
-		return err
-	}
-	return checkName("instance", string(e.Instance), maxNameLen)
+	return firstOf(
+		checkName("task", string(e.Task), maxNameLen),
+		checkName("instance", string(e.Instance), maxNameLen),
+		checkLeast("pid", e.PID, 0),
+	)
 }
 
 // TaskRestored says that the attempt has loaded its restore point (or starts empty) and processes records.
@@ -61,19 +64,23 @@ func (*TaskRestored) Kind() Kind { return KindTaskRestored }
 
 func (e *TaskRestored) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskRestored) set(name []byte, v value) (known bool, err error) {
+func (e *TaskRestored) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "attempt":
-		return true, readNumber(v, 1, &e.Attempt)
+		readNumber(s, &e.Attempt)
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskRestored) fields(w *writer) { writeTask(w, e.Task, e.Attempt, e.Checkpoint) }
+func (e *TaskRestored) fields(b []byte) []byte {
+	return appendTask(b, e.Task, e.Attempt, e.Checkpoint)
+}
 
 func (e *TaskRestored) validate() error { return checkTask(e.Task, e.Attempt) }
 
@@ -92,25 +99,26 @@ func (*TaskFinished) Kind() Kind { return KindTaskFinished }
 
 func (e *TaskFinished) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskFinished) set(name []byte, v value) (known bool, err error) {
+func (e *TaskFinished) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "attempt":
-		return true, readNumber(v, 1, &e.Attempt)
+		readNumber(s, &e.Attempt)
 	case "checkpoint":
-		return true, readNumber(v, 0, &e.Checkpoint)
+		readCheckpoint(s, &e.Checkpoint)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskFinished) fields(w *writer) { writeTask(w, e.Task, e.Attempt, e.Checkpoint) }
+func (e *TaskFinished) fields(b []byte) []byte {
+	return appendTask(b, e.Task, e.Attempt, e.Checkpoint)
+}
 
 func (e *TaskFinished) validate() error {
-	if err := checkCheckpoint(e.Checkpoint); err != nil {
-		return err
-	}
-	return checkTask(e.Task, e.Attempt)
+	return firstOf(checkTask(e.Task, e.Attempt), checkCheckpoint(e.Checkpoint))
 }
 
 // TaskLost says that the coordinator has seen no sign of life of an attempt for longer than its presence lives.
@@ -128,38 +136,37 @@ func (*TaskLost) Kind() Kind { return KindTaskLost }
 
 func (e *TaskLost) unknown() *Unknown { return &e.Unknown }
 
-func (e *TaskLost) set(name []byte, v value) (known bool, err error) {
+func (e *TaskLost) set(name []byte, s *scanner) (known bool) {
 	switch string(name) {
 	case "epoch":
-		return true, readNumber(v, 1, &e.Epoch)
+		readNumber(s, &e.Epoch)
 	case "task":
-		return true, readName(v, "task", &e.Task)
+		readText(s, &e.Task)
 	case "attempt":
-		return true, readNumber(v, 1, &e.Attempt)
+		readNumber(s, &e.Attempt)
 	case "text":
-		return true, readText(v, &e.Text)
+		readText(s, &e.Text)
+	default:
+		return false
 	}
-	return false, nil
+	return true
 }
 
-func (e *TaskLost) fields(w *writer) {
-	w.number("epoch", int64(e.Epoch))
-	w.text("task", string(e.Task))
-	w.number("attempt", int64(e.Attempt))
-	w.text("text", e.Text)
+func (e *TaskLost) fields(b []byte) []byte {
+	b = appendNumber(b, "epoch", e.Epoch)
+	b = appendText(b, "task", e.Task)
+	b = appendNumber(b, "attempt", e.Attempt)
+	return appendText(b, "text", e.Text)
 }
 
 func (e *TaskLost) validate() error {
-	if err := checkTask(e.Task, e.Attempt); err != nil {
-		return err
-	}
-	return checkEpoch(e.Epoch)
+	return firstOf(checkEpoch(e.Epoch), checkTask(e.Task, e.Attempt))
 }
 
-func writeTask(w *writer, task TaskID, attempt Attempt, id CheckpointID) {
-	w.text("task", string(task))
-	w.number("attempt", int64(attempt))
-	w.checkpoint("checkpoint", id)
+func appendTask(b []byte, task TaskID, attempt Attempt, id CheckpointID) []byte {
+	b = appendText(b, "task", task)
+	b = appendNumber(b, "attempt", attempt)
+	return appendCheckpoint(b, "checkpoint", id)
 }
 
 func checkTask(task TaskID, attempt Attempt) error {
