@@ -37,7 +37,8 @@ type Reader interface {
 	Read(ctx context.Context, from, to events.Position) iter.Seq2[Batch, error]
 
 	// Follow yields all entries behind after, and then what is appended, until ctx ends; then it stops without an error. When
-	// nothing came within MaxWait, it yields an empty batch that is AtEnd.
+	// nothing came within MaxWait, it yields an empty batch that is AtEnd. The first answer, and the one behind a full batch, do
+	// not wait: the receiver learns at once that it has caught up.
 	//
 	// A missing stream is one that is still to come. After is the anchor: unless it is [events.Start], the entry at this position
 	// must be there, else a batch with a [Gap] comes, and then everything from the start of what is there. While it

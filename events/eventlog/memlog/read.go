@@ -61,12 +61,13 @@ func newBatch(page []stored, sampled time.Time) eventlog.Batch {
 type cursor struct {
 	at       events.Position
 	anchored bool
+	fresh    bool // the next answer must not wait
 }
 
 // Follow implements [eventlog.Reader].
 func (l *Log) Follow(ctx context.Context, after events.Position, opts eventlog.FollowOptions) iter.Seq2[eventlog.Batch, error] {
 	return func(yield func(eventlog.Batch, error) bool) {
-		c := cursor{after, !after.IsZero()}
+		c := cursor{after, !after.IsZero(), true}
 		for ctx.Err() == nil {
 			batch, err := l.next(ctx, &c, opts)
 			switch {
@@ -104,11 +105,14 @@ func (l *Log) next(ctx context.Context, c *cursor, opts eventlog.FollowOptions) 
 		case err != nil:
 			return eventlog.Batch{}, err
 		case gap != nil:
-			*c = cursor{}
+			*c = cursor{fresh: true}
 			return eventlog.Batch{Sampled: sampled, Gap: gap}, nil
 		case len(page) > 0:
-			*c = cursor{page[len(page)-1].at, true}
+			*c = cursor{page[len(page)-1].at, true, len(page) == pageSize}
 			return newBatch(page, sampled), nil
+		case c.fresh:
+			c.fresh = false
+			return newBatch(nil, sampled), nil
 		}
 		select {
 		case <-changed:
