@@ -47,6 +47,11 @@ func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
+// Group yields the entries of one key group.
+func (f *Frozen[K, V]) Group(number int) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { each(f.groups[number].pages, f.groups[number].n, yield) }
+}
+
 // Groups yields the numbers of the key groups that hold something, ascending, with their number of keys.
 func (f *Frozen[K, V]) Groups() iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {

@@ -49,6 +49,10 @@ func NewTable[K comparable, V any](groups int, hash func(K) uint64, keys Codec[K
 // Len is the number of keys.
 func (t *Table[K, V]) Len() int { return t.n }
 
+// Epoch is the number of times the table was frozen: pointers from [Table.Ref] of an earlier epoch must not be written
+// through.
+func (t *Table[K, V]) Epoch() uint64 { return t.epoch }
+
 // Get returns a copy of the value of k. What a value refers to (slices, maps, pointers) may be read, not changed.
 func (t *Table[K, V]) Get(k K) (v V, ok bool) {
 	g := &t.groups[Group(t.hash(k), len(t.groups))]

@@ -1,10 +1,10 @@
 // Package window places moments of event time in windows.
 //
-//	          size
-//	        ◄──────►
-//	  ──────┬───────┬───────┬──────►  event time, ms
-//	     -1000      0     1000
-//	 [-1000,0)   [0,1000)           -500 lies in the first: bounds are floors, also before the epoch
+//	         size
+//	       ◄──────►
+//	 ──────┬───────┬───────┬──────►  event time, ms
+//	    -1000      0     1000
+//	[-1000,0)   [0,1000)           -500 lies in the first: bounds are floors, also before the epoch
 //
 // # Invariants
 //

@@ -81,3 +81,20 @@ func (TumblingAssigner) Merges() bool { return false }
 func (t TumblingAssigner) String() string {
 	return fmt.Sprintf("tumbling(%d,%d)", t.size, t.offset)
 }
+
+// Assigner places a moment in its windows.
+type Assigner interface {
+	// Validate reports sizes that make no sense ([ErrSize]). A graph calls it when it is built.
+	Validate() error
+	// Append adds the windows that ts belongs to.
+	Append(dst []Window, ts int64) []Window
+	// Merges says whether windows that intersect grow together.
+	Merges() bool
+	// String describes the assigner in full: state of another description is refused on restore.
+	String() string
+}
+
+// Append adds the one window that ts belongs to.
+func (t TumblingAssigner) Append(dst []Window, ts int64) []Window {
+	return append(dst, t.Assign(ts))
+}

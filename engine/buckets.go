@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/tidemark-stream/tidemark/engine/state"
+	"github.com/tidemark-stream/tidemark/engine/window"
+)
+
+// bucketKey is one window of one key. Its key group is that of the key.
+type bucketKey[K comparable] struct {
+	Key        K
+	Start, End int64
+}
+
+// bucket is what a window holds.
+type bucket[Acc any] struct {
+	Seq  uint64 // order of creation, in which buckets of one window are emitted
+	Last int64  // latest timestamp
+	Acc  Acc
+}
+
+// buckets is the state of a window operator: every open bucket, and which to emit next.
+type buckets[K comparable, Acc any] struct {
+	name     string
+	assigner string
+	table    *state.Table[bucketKey[K], bucket[Acc]]
+	wm       int64
+	seq      uint64
+	open     []pane[K] // by end, then start; an index of the table, not part of the cut
+}
+
+// pane is one open window with its keys in the order of their first record.
+type pane[K comparable] struct {
+	window.Window
+	keys []K
+}
+
+// remember puts a new bucket in the index. There are few open windows, and mostly the last is meant.
+func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
+	w := window.Window{Start: k.Start, End: k.End}
+	i, found := slices.BinarySearchFunc(b.open, w, func(p pane[K], w window.Window) int {
+		return cmp.Or(cmp.Compare(p.End, w.End), cmp.Compare(p.Start, w.Start))
+	})
+	if !found {
+		b.open = slices.Insert(b.open, i, pane[K]{Window: w})
+	}
+	b.open[i].keys = append(b.open[i].keys, k.Key)
+}
+
+func (b *buckets[K, Acc]) partName() string { return b.name }
+
+// cut gives the buckets. Behind the table, the manifest has: assigner | watermark as a signed varint.
+func (b *buckets[K, Acc]) cut(int64) ([]Item, error) {
+	f := b.table.Freeze()
+	manifest := binary.AppendVarint(appendString(f.AppendManifest(nil), b.assigner), b.wm)
+	return tableItems(b.name, f, manifest), nil
+}
+
+func (b *buckets[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
+	table, rest, err := loadTable(items, b.name, b.table, func(k bucketKey[K], v bucket[Acc]) Entry {
+		return Entry{Key: fmt.Sprint(k.Key), Window: window.Window{Start: k.Start, End: k.End}, Last: v.Last, Content: fmt.Sprint(v.Acc)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{b: rest}
+	assigner, wm := d.string(), d.varint()
+	if err := d.finish(); err != nil {
+		return nil, err
+	}
+	if assigner != b.assigner {
+		return nil, fmt.Errorf("stored windows are %s, now %s: %w", assigner, b.assigner, state.ErrSchema)
+	}
+	return func() {
+		if mode == Adopt {
+			b.table, b.wm = table, wm
+			b.index()
+		}
+	}, nil
+}
+
+// index rebuilds the order of emission from the buckets.
+func (b *buckets[K, Acc]) index() {
+	type numbered struct {
+		key bucketKey[K]
+		seq uint64
+	}
+	var all []numbered
+	for k, v := range b.table.All() {
+		all = append(all, numbered{k, v.Seq})
+	}
+	slices.SortFunc(all, func(x, y numbered) int { return cmp.Compare(x.seq, y.seq) })
+	b.open, b.seq = nil, 0
+	for _, n := range all {
+		b.remember(n.key)
+		b.seq = n.seq + 1
+	}
+}

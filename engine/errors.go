@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of building a graph; [Graph.Build] joins all it finds.
+var (
+	// ErrNil reports a nil function, source or stream.
+	ErrNil = errors.New("nil argument")
+	// ErrInvalid reports a setting that makes no sense, such as a negative delay.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrName reports a name that is taken, empty, or has a slash in it.
+	ErrName = errors.New("unusable name")
+	// ErrForeign reports a stream of another graph.
+	ErrForeign = errors.New("stream of another graph")
+)
+
+// OperatorError is the error of a run that a user's function, a source or a sink has ended.
+type OperatorError struct {
+	Operator string // such as "map-2"
+	What     string // such as "sink invocation failed"
+	Source   string // whose record was in work, such as "source-1"; empty before the first
+	Record   int64  // number of that record in its source, from 1; 0 when there was none (such as at the end of input)
+	Offset   int64  // where reading the source would have resumed before that record
+	Err      error  // what the function returned, or a *PanicError
+}
+
+// Error names operator, record and cause.
+func (e *OperatorError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Operator, e.What)
+	switch {
+	case e.Record > 0:
+		fmt.Fprintf(&b, " at record %d of %s (offset %d)", e.Record, e.Source, e.Offset)
+	case e.Source != "":
+		fmt.Fprintf(&b, " at the end of %s", e.Source)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *OperatorError) Unwrap() error { return e.Err }
+
+// PanicError is a panic of a user's function.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error shows the value of the panic, not the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap gives the value if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// MaxWatermark is the watermark of a source that has ended.
+const MaxWatermark int64 = math.MaxInt64
+
+// sourceInput is a source within a task.
+type sourceInput[T any] struct {
+	op   *operator
+	name string
+	src  Source[T]
+	out  *output[T]
+	ring *ring[T]
+
+	err    error // of the source; written before closed
+	closed atomic.Bool
+
+	// All below is guarded by the checkpoint lock.
+	head    uint64
+	records int64 // processed, in all runs since FRESH
+	next    int64 // where reading resumes after the last processed record
+	done    bool  // ended, and all behind it flushed
+
+	shown struct {
+		records, next atomic.Int64
+		done          atomic.Bool
+	}
+}
+
+func (in *sourceInput[T]) read(ctx context.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			in.err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+		in.closed.Store(true)
+		in.ring.rouse()
+	}()
+	if in.done {
+		return
+	}
+	in.err = in.src.Run(ctx, &Collector[T]{ctx: ctx, ring: in.ring, from: in.next, next: in.next, count: in.records})
+}
+
+// ready looks at closed first: what was pushed before the end is then seen by drain.
+func (in *sourceInput[T]) ready() bool {
+	return in.closed.Load() || in.ring.tail.Load() != in.head
+}
+
+func (in *sourceInput[T]) drain(t *task) error {
+	tail := in.ring.tail.Load()
+	if tail == in.head {
+		return nil
+	}
+	err := t.protect(func() error { return in.process(t, min(tail-in.head, chunk)) })
+	in.ring.free(in.head)
+	return err
+}
+
+// process puts n records through the operators, each under the lock as a whole, with room for a cut between them.
+func (in *sourceInput[T]) process(t *task, n uint64) error {
+	for i := range n {
+		s := &in.ring.slots[in.head&in.ring.mask]
+		t.at = in.op
+		t.begin(position{source: in.name, record: in.records + 1, offset: in.next})
+		if err := in.out.record(s.val, s.ts); err != nil {
+			return err
+		}
+		in.head++
+		in.records++
+		in.next = s.next
+		if i%publishEvery == publishEvery-1 {
+			t.publish()
+		}
+		if err := t.between(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish ends the stream behind the source, once there is nothing left to read.
+func (in *sourceInput[T]) finish(t *task) (bool, error) {
+	if !in.closed.Load() || in.ring.tail.Load() != in.head {
+		return false, nil
+	}
+	if in.err != nil {
+		return false, &OperatorError{
+			Operator: in.name, What: in.op.what, Source: in.name, Record: in.records + 1, Offset: in.next, Err: in.err,
+		}
+	}
+	return true, t.protect(func() error {
+		if in.done {
+			return nil
+		}
+		t.begin(position{source: in.name, offset: in.next})
+		if err := in.out.watermark(MaxWatermark); err != nil {
+			return err
+		}
+		in.done = true
+		return nil
+	})
+}
+
+func (in *sourceInput[T]) publish() {
+	in.shown.records.Store(in.records)
+	in.shown.next.Store(in.next)
+	in.shown.done.Store(in.done)
+}
+
+func (in *sourceInput[T]) progress() SourceProgress {
+	return SourceProgress{Name: in.name, Records: in.shown.records.Load(), Offset: in.shown.next.Load(), Done: in.shown.done.Load()}
+}
+
+func (in *sourceInput[T]) partName() string { return in.name }
+
+// cut gives the position of the last processed record: what waits in the ring is not part of the cut, it is read again.
+func (in *sourceInput[T]) cut(int64) ([]Item, error) {
+	return []Item{bytesItem(in.name, appendSource(nil, sourceState{in.records, in.next, in.done}))}, nil
+}
+
+func (in *sourceInput[T]) load(items *items, mode RestoreMode) (func(), error) {
+	b, err := items.take(in.name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeSource(b)
+	if err != nil {
+		return nil, err
+	}
+	items.noteOne(Entry{Item: in.name, Content: fmt.Sprintf("records %d, offset %d, done %t", s.records, s.next, s.done)})
+	if mode != Adopt {
+		return func() {}, nil
+	}
+	if !in.src.Seekable() {
+		return nil, ErrNotSeekable
+	}
+	return func() { in.records, in.next, in.done = s.records, s.next, s.done }, nil
+}
+
+// sourceState is the item of a source: 'S' 1 | records | offset | done, the numbers as signed varints.
+type sourceState struct {
+	records, next int64
+	done          bool
+}
+
+func appendSource(b []byte, s sourceState) []byte {
+	b = binary.AppendVarint(binary.AppendVarint(append(b, 'S', itemVersion), s.records), s.next)
+	return appendBool(b, s.done)
+}
+
+func decodeSource(b []byte) (sourceState, error) {
+	d := newDecoder(b, 'S')
+	s := sourceState{records: d.varint(), next: d.varint(), done: d.bool()}
+	if err := d.finish(); err != nil {
+		return sourceState{}, err
+	}
+	if s.records < 0 {
+		return sourceState{}, fmt.Errorf("%d records: %w", s.records, ErrCorrupt)
+	}
+	return s, nil
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidemark-stream/tidemark/engine/state"
+)
+
+// ErrNoKey is the panic of keyed state that is used outside of a record's function.
+var ErrNoKey = errors.New("no current key")
+
+// KeyedStream is a stream whose records belong to keys.
+type KeyedStream[K comparable, T any] struct {
+	s    Stream[T]
+	op   *operator
+	key  func(T) K
+	keys state.Codec[K]
+}
+
+// KeyBy gives every record a key. Keys must be of a type that [state.CodecOf] accepts.
+func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
+	g := s.graph()
+	op := g.operator("key-by", "key function failed")
+	g.need(op, "function", key != nil)
+	keys, err := state.CodecOf[K]()
+	g.fail(op.name, err)
+	return KeyedStream[K, T]{s: s, op: op, key: key, keys: keys}
+}
+
+// of finds the key of v.
+func (k KeyedStream[K, T]) of(t *task, v T) K {
+	t.at = k.op
+	return k.key(v)
+}
+
+// Reduce combines each record with the result so far of its key, and emits the new result: one output per input. The first
+// record of a key is its own result. The results are part of the cut as "store-N.reduce".
+func Reduce[K comparable, T any](k KeyedStream[K, T], f func(acc, v T) T) Stream[T] {
+	g := k.s.graph()
+	op := g.operator("reduce", "reduce function failed")
+	g.need(op, "function", f != nil)
+	vals, err := state.CodecOf[T]()
+	g.fail(op.name, err)
+	return newStream(g, func(t *task, out *output[T]) {
+		table := state.NewTable(t.cfg.MaxParallelism, state.Hasher(k.keys), k.keys, vals)
+		store := &store[K, T]{name: t.name("store"), state: "reduce", table: table}
+		t.register(store)
+		k.s.connect(t, &reduceOp[K, T]{task: t, op: op, k: k, f: f, store: store, out: out})
+	})
+}
+
+type reduceOp[K comparable, T any] struct {
+	task  *task
+	op    *operator
+	k     KeyedStream[K, T]
+	f     func(acc, v T) T
+	store *store[K, T]
+	out   *output[T]
+}
+
+func (o *reduceOp[K, T]) record(v T, ts int64) error {
+	key := o.k.of(o.task, v)
+	table := o.store.table
+	acc, fresh := table.Upsert(key)
+	if !fresh {
+		o.task.at = o.op
+		epoch := table.Epoch()
+		v = o.f(*acc, v)
+		if table.Epoch() != epoch { // f has cut, with a Context from further up
+			acc, _ = table.Upsert(key)
+		}
+	}
+	*acc = v
+	return o.out.record(v, ts)
+}
+
+func (o *reduceOp[K, T]) watermark(wm int64) error { return o.out.watermark(wm) }
+
+// Number is what Sum adds.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Sum adds up what number finds in the records of each key, and emits the new sum for each record.
+func Sum[K comparable, T any, N Number](k KeyedStream[K, T], number func(T) N) Stream[N] {
+	k.s.graph().need(k.op, "number function", number != nil)
+	return Process(k, func(op *Keyed[K]) ProcessFunc[K, T, N] {
+		sum := ValueOf[N](op, "sum")
+		return func(_ Context, _ K, v T, emit func(N)) error {
+			n := sum.Get() + number(v)
+			sum.Put(n)
+			emit(n)
+			return nil
+		}
+	})
+}
+
+// ProcessFunc handles one record of a key: it may read and write the state of that key, and emit any number of records with
+// the timestamp of this one. emit is valid until it returns; an error ends the run.
+type ProcessFunc[K comparable, In, Out any] func(c Context, key K, in In, emit func(Out)) error
+
+// Keyed is an operator with keyed state, while it is set up.
+type Keyed[K comparable] struct {
+	task  *task
+	name  string
+	keys  state.Codec[K]
+	key   K
+	valid bool // a record is in work, so key is current
+}
+
+// Process applies a function with keyed state to every record. setup is called once per execution, when the graph is built;
+// it declares the state with [ValueOf] and returns the function.
+func Process[K comparable, In, Out any](k KeyedStream[K, In], setup func(op *Keyed[K]) ProcessFunc[K, In, Out]) Stream[Out] {
+	g := k.s.graph()
+	op := g.operator("process", "keyed process function failed")
+	g.need(op, "setup function", setup != nil)
+	return newStream(g, func(t *task, out *output[Out]) {
+		t.fenced = true
+		keyed := &Keyed[K]{task: t, name: t.name("store"), keys: k.keys}
+		f := setup(keyed)
+		if f == nil {
+			t.errs = append(t.errs, fmt.Errorf("%s: function: %w", op.name, ErrNil))
+		}
+		k.s.connect(t, &processOp[K, In, Out]{emitter: newEmitter(t, op, out), k: k, keyed: keyed, f: f})
+	})
+}
+
+type processOp[K comparable, In, Out any] struct {
+	*emitter[Out]
+	k     KeyedStream[K, In]
+	keyed *Keyed[K]
+	f     ProcessFunc[K, In, Out]
+}
+
+func (o *processOp[K, In, Out]) record(v In, ts int64) error {
+	key := o.k.of(o.task, v)
+	o.keyed.key, o.keyed.valid = key, true
+	o.begin(ts)
+	err := o.end(o.f(o.task.context(ts), key, v, o.emit))
+	o.keyed.valid = false
+	return err
+}
+
+// Value is one value per key. It may be used inside the [ProcessFunc] that it was declared for, which sees the value of the
+// current key; anywhere else it panics with [ErrNoKey].
+type Value[K comparable, V any] struct {
+	keyed *Keyed[K]
+	store *store[K, V]
+	flat  bool
+}
+
+// ValueOf declares a value of type V per key, under a name that is unique in the operator. It is part of the cut as
+// "store-N.name". V must be of a type that [state.CodecOf] accepts.
+func ValueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
+	vals, err := state.CodecOf[V]()
+	if err == nil {
+		err = checkName(name)
+	}
+	if err != nil {
+		op.task.errs = append(op.task.errs, fmt.Errorf("value %q of %s: %w", name, op.name, err))
+		return &Value[K, V]{keyed: op}
+	}
+	table := state.NewTable(op.task.cfg.MaxParallelism, state.Hasher(op.keys), op.keys, vals)
+	v := &Value[K, V]{keyed: op, store: &store[K, V]{name: op.name, state: name, table: table}, flat: vals.Flat()}
+	op.task.register(v.store)
+	return v
+}
+
+// current is the key of the record in work.
+func (v *Value[K, V]) current() K {
+	if !v.keyed.valid {
+		panic(fmt.Errorf("value %s of %s: %w", v.store.state, v.store.name, ErrNoKey))
+	}
+	return v.keyed.key
+}
+
+// Lookup gives the value of the current key, and whether there is one.
+func (v *Value[K, V]) Lookup() (V, bool) {
+	if v.flat {
+		return v.store.table.Get(v.current())
+	}
+	// The caller may change what the value refers to, so it must not be part of a cut.
+	if p := v.store.table.Ref(v.current()); p != nil {
+		return *p, true
+	}
+	return *new(V), false
+}
+
+// Get gives the value of the current key, or the zero value.
+func (v *Value[K, V]) Get() V {
+	val, _ := v.Lookup()
+	return val
+}
+
+// Put sets the value of the current key. The engine owns what val refers to from here on.
+func (v *Value[K, V]) Put(val V) { v.store.table.Put(v.current(), val) }
+
+// Clear removes the value of the current key.
+func (v *Value[K, V]) Clear() { v.store.table.Delete(v.current()) }
