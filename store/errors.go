@@ -79,3 +79,18 @@ func Skipped(err error) (*SkippedError, error) {
 func Unreadable(err error) bool {
 	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) || errors.Is(err, ErrTooLarge)
 }
+
+// CheckReplace says whether Store may write next over the record found, or over one that could not be read, with
+// that error. Every implementation asks it: completed stays completed, what a newer release has written stays, and a
+// corrupt record may be mended.
+func CheckReplace(next, found *Checkpoint, err error) error {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return nil
+	case err != nil:
+		return err
+	case found.Completed && !next.Completed:
+		return ErrCompleted
+	}
+	return nil
+}

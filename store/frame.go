@@ -137,12 +137,12 @@ func (f *Framer) Inspect(key, digest string, head []byte, size int64) (ChunkRef,
 		return ChunkRef{}, corrupt(key, "frame version %d; this release reads %d", head[4], frameVersion)
 	case head[5] > codecZstd || head[6] != 0 || head[7] != 0:
 		return ChunkRef{}, corrupt(key, "unknown codec %d, flags %d %d", head[5], head[6], head[7])
+	case raw > f.limit:
+		return ChunkRef{}, fmt.Errorf("%s: content of %d bytes, at most %d: %w", key, raw, f.limit, ErrTooLarge)
 	case size != FrameHeader+payload:
 		return ChunkRef{}, corrupt(key, "frame of %d bytes, said to be %d", size, FrameHeader+payload)
 	case hex.EncodeToString(head[16:FrameHeader]) != digest:
 		return ChunkRef{}, corrupt(key, "frame of another chunk, %x", head[16:FrameHeader])
-	case raw > f.limit:
-		return ChunkRef{}, fmt.Errorf("%s: content of %d bytes, at most %d: %w", key, raw, f.limit, ErrTooLarge)
 	}
 	return ChunkRef{Digest: digest, Bytes: size, Raw: raw}, nil
 }

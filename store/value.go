@@ -16,6 +16,9 @@ import (
 // maxDepth bounds the nesting of state values, as encoding/json does when it decodes.
 const maxDepth = 10_000
 
+// maxNamedDepth bounds the path in an error.
+const maxNamedDepth = 8
+
 // exactDigits is the number of decimal digits that a float64 always keeps.
 const exactDigits = 15
 
@@ -72,7 +75,7 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 		}
 		b = append(b, ':')
 		if b, err = appendValue(b, m[k], depth+1); err != nil {
-			return nil, fmt.Errorf("%q: %w", k, err)
+			return nil, within(depth, strconv.Quote(k), err)
 		}
 	}
 	return append(b, '}'), nil
@@ -89,10 +92,18 @@ func appendList(b []byte, l []any, depth int) ([]byte, error) {
 		}
 		var err error
 		if b, err = appendValue(b, v, depth+1); err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
+			return nil, within(depth, fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return append(b, ']'), nil
+}
+
+// within names the way to a bad value, but not a way of thousands of steps.
+func within(depth int, step string, err error) error {
+	if depth >= maxNamedDepth {
+		return err
+	}
+	return fmt.Errorf("%s: %w", step, err)
 }
 
 // appendString refuses text that is not UTF-8, which encoding/json would replace without a word.

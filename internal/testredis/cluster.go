@@ -35,6 +35,9 @@ func StartCluster(t testing.TB, n int) *Cluster {
 		rdb := s.Client(t)
 		must(t, rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
 		must(t, rdb.ClusterAddSlotsRange(ctx, lo, hi).Err())
+	}
+	for _, s := range c.Servers { // only now: an epoch can be set while a node knows of no other
+		rdb := s.Client(t)
 		for _, other := range c.Servers {
 			must(t, rdb.ClusterMeet(ctx, "127.0.0.1", itoa(other.port)).Err())
 		}

@@ -66,11 +66,13 @@ func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
 		if err != nil {
 			return err
 		}
-		old, exists := s.db.byID[c.ID]
-		if exists && !bytes.Equal(old, b) {
+		if _, exists := s.db.byID[c.ID]; !exists {
+			s.db.put(c.ID, b)
+			return nil
+		}
+		if old, err := s.read(c.ID); err != nil || old.Nonce != c.Nonce {
 			return store.ErrExists
 		}
-		s.db.put(c.ID, b)
 		return nil
 	})
 }
@@ -82,9 +84,10 @@ func (s *Store) Store(ctx context.Context, cp *store.Checkpoint) error {
 		if err != nil {
 			return err
 		}
-		if !cp.Completed {
-			if old, err := s.read(cp.ID); err == nil && old.Completed {
-				return store.ErrCompleted
+		if _, exists := s.db.byID[cp.ID]; exists {
+			old, err := s.read(cp.ID)
+			if err := store.CheckReplace(cp, old, err); err != nil {
+				return err
 			}
 		}
 		s.db.put(cp.ID, b)

@@ -3,44 +3,32 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/store"
 	"github.com/tidemark-stream/tidemark/store/memory"
+	"github.com/tidemark-stream/tidemark/store/storetest"
 )
 
-func TestSmoke(t *testing.T) {
-	ctx := t.Context()
-	j, err := memory.NewJob(memory.JobOptions{})
-	if err != nil {
-		t.Fatal(err)
+func subject(s *memory.Store, wrap func(store.Store) store.Store) storetest.Subject {
+	return storetest.Subject{
+		Store:  wrap(s),
+		Plant:  func(_ testing.TB, id events.CheckpointID, raw string) { s.PutRaw(id, []byte(raw)) },
+		Reopen: func(testing.TB) store.Store { return wrap(s) },
 	}
-	f := store.Fence{Epoch: 1, Instance: "a"}
-	j.SetLeader(f)
-	s := j.Fenced(f)
-	cp := store.New(0, 5)
-	cp.State["n"] = 42
-	cp.State["f"] = 3.0
-	if err := s.Create(ctx, cp); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Complete(ctx, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _ := store.EncodeRecord(got, 0)
-	t.Logf("%s %v", b, got)
-	n, ok, err := store.Get[int](got.State, "n")
-	if n != 42 || !ok || err != nil {
-		t.Fatal(n, ok, err)
-	}
-	ref, err := s.PutChunk(ctx, make([]byte, 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err := s.Keep(ctx, []string{ref.Digest}); len(m) != 0 || err != nil {
-		t.Fatal(m, err)
-	}
-	if d, err := s.GetChunk(ctx, ref.Digest); len(d) != 1000 || err != nil {
-		t.Fatal(err)
-	}
-	t.Log(ref)
+}
+
+func plain(s store.Store) store.Store { return s }
+
+func TestStoreKeepsTheContract(t *testing.T) {
+	storetest.Exercise(t, func(testing.TB) storetest.Subject {
+		return subject(memory.New(memory.Options{}), plain)
+	})
+}
+
+func TestStoreKeepsTheContractBehindFaultsThatAreNotArmed(t *testing.T) {
+	storetest.Exercise(t, func(testing.TB) storetest.Subject {
+		return subject(memory.New(memory.Options{}), func(s store.Store) store.Store {
+			return storetest.NewFaulty(s, &storetest.Faults{})
+		})
+	})
 }
