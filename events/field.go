@@ -18,7 +18,6 @@ type object interface {
 func (s *scanner) read(o object) {
 	s.open('{')
 	for n := 0; s.more('}', n); n++ {
-		s.peek()
 		from := s.i
 		name := s.name()
 		if s.err != nil {
@@ -164,6 +163,7 @@ func (u Unknown) check(depth int) error {
 	}
 	s := scanner{b: u, depth: depth}
 	for n := 0; n == 0 || s.eat(','); n++ {
+		s.peek()
 		if s.name(); s.err == nil {
 			s.skip()
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // MaxInline is the largest inline state of one ack, in bytes: 64 KiB. More belongs into chunks, since every reader of
@@ -89,11 +90,13 @@ func (h StateHandle) IsZero() bool {
 	return len(h.Chunks) == 0 && len(h.inline()) == 0 && len(h.Unknown) == 0
 }
 
-// Bytes is the size of the state as stored: all chunks and the inline part.
+// Bytes is the size of the state as stored: all chunks and the inline part. It stops at the largest int64.
 func (h StateHandle) Bytes() int64 {
 	n := int64(len(h.inline()))
 	for i := range h.Chunks {
-		n += h.Chunks[i].Bytes
+		if n += h.Chunks[i].Bytes; n < 0 {
+			return math.MaxInt64
+		}
 	}
 	return n
 }

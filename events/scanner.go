@@ -90,7 +90,7 @@ func (s *scanner) open(c byte) {
 	}
 }
 
-// more reports whether an element follows the n that were read, and steps over the comma or the closing bracket.
+// more reports whether an element follows the n that were read, and steps to it or over the closing bracket.
 func (s *scanner) more(closing byte, n int) bool {
 	if s.err != nil {
 		return false
@@ -104,15 +104,15 @@ func (s *scanner) more(closing byte, n int) bool {
 		return true
 	case c == ',':
 		s.i++
+		s.peek()
 		return true
 	}
 	s.failSyntax("',' or '" + string(closing) + "'")
 	return false
 }
 
-// name reads a member's name and the colon behind it. The name is unescaped, and may lie in the input.
+// name reads a member's name, which must come next, and the colon behind it. The name is unescaped, and may lie in the input.
 func (s *scanner) name() []byte {
-	s.peek()
 	name := s.text()
 	if s.eat(':') || s.err != nil {
 		return name
@@ -224,9 +224,8 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// integer reads a number that has neither fraction nor exponent and fits 64 bits.
+// integer reads a number, which must come next, that has neither fraction nor exponent and fits 64 bits.
 func (s *scanner) integer() int64 {
-	s.peek()
 	from := s.i
 	n := int64(0)
 	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' && s.i-from < 18 { // fits without overflow checks
