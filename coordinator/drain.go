@@ -1,0 +1,41 @@
+package coordinator
+
+import "time"
+
+// drain is the state of a shutdown.
+type drain struct {
+	on       bool
+	deadline time.Duration // when what is pending is failed by name
+	end      time.Duration // when the shutdown is over, whatever is left; the next reign repairs it
+}
+
+// drainGrace is how long a shutdown goes on after it has failed what was pending: to append those verdicts.
+const drainGrace = 5 * time.Second
+
+func (l *loop) startDrain() {
+	wait := l.cfg.DrainTimeout
+	if l.hurry.Load() {
+		wait = 0
+	}
+	l.drain = drain{on: true, deadline: l.clock() + wait, end: l.clock() + wait + drainGrace}
+	l.publishStanding(true)
+	if l.reign == nil {
+		return
+	}
+	l.log.Info().Int("pending", len(l.state.Live())).Dur("at_most", wait).Msg("shutting down; no more triggers")
+}
+
+func (l *loop) draining() bool  { return l.drain.on }
+func (l *loop) drainOver() bool { return l.drain.on && l.clock() >= l.drain.deadline }
+
+// drained reports whether the loop may end: nothing is live or under way any more, or it took too long.
+func (l *loop) drained() bool {
+	switch {
+	case !l.drain.on:
+		return false
+	case l.reign == nil || !l.reign.started || l.clock() >= l.drain.end:
+		return true
+	default:
+		return len(l.state.Live()) == 0 && l.logLane.idle() && l.storeLane.idle()
+	}
+}

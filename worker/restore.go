@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/store"
+)
+
+// restore puts the attempt's restore point in place and says so. Nothing is processed before, and nothing after a
+// failure: a worker that starts empty where it should not would lose state without a word.
+func (a *attempt) restore(ctx context.Context) error {
+	id := a.assigned.Restore
+	if !id.IsZero() {
+		items, err := a.fetch(ctx, id)
+		if err == nil {
+			err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("task %s: %w: checkpoint %s: %w", a.cfg.Task, ErrRestore, id, err)
+		}
+		if err == nil { // a crash may have come between the verdict and the commit
+			err = a.pipeline.Completed(ctx, int64(id))
+		}
+		if err != nil {
+			return fmt.Errorf("task %s: restore checkpoint %s: %w", a.cfg.Task, id, err)
+		}
+	}
+	a.log.Info().Stringer("checkpoint", id).Msg("restored")
+	return a.publish(ctx, &events.TaskRestored{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Checkpoint: id})
+}
+
+// fetch reads the task's items out of the record and the chunks of a checkpoint.
+func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string][]byte, error) {
+	record, err := a.cfg.Store.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !record.Completed {
+		return nil, errors.New("its record is not completed")
+	}
+	handle, err := handleOf(record, a.cfg.Task)
+	if err != nil {
+		return nil, err
+	}
+	pieces := make([]piece, len(handle.Chunks))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.cfg.Uploads)
+	for i, c := range handle.Chunks {
+		group.Go(func() error {
+			data, err := a.cfg.Store.GetChunk(ctx, string(c.Digest))
+			if err != nil {
+				return fmt.Errorf("chunk %s (%.12s…): %w", c.Name, c.Digest, err)
+			}
+			pieces[i] = piece{c.Name, data}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return unpack(pieces)
+}
+
+func handleOf(record *store.Checkpoint, task events.TaskID) (events.StateHandle, error) {
+	value, ok, err := store.Get[json.RawMessage](record.State, task.String())
+	if err != nil {
+		return events.StateHandle{}, err
+	}
+	if !ok {
+		return events.StateHandle{}, fmt.Errorf("its record holds no state of task %s: was the number of tasks changed?", task)
+	}
+	return events.DecodeHandle(value)
+}
