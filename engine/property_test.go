@@ -1,0 +1,319 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tidemark-stream/tidemark/engine"
+	"github.com/tidemark-stream/tidemark/engine/window"
+)
+
+// event is a record of the generated inputs.
+type event struct {
+	Key string
+	TS  int64
+	N   int64
+}
+
+// plan is a generated pipeline with its input.
+type plan struct {
+	in        []event
+	size      time.Duration
+	offset    time.Duration
+	disorder  time.Duration
+	groups    int
+	queue     int
+	raw       bool // windows of raw elements instead of an aggregate
+	threshold int64
+}
+
+func drawPlan(t *rapid.T) plan {
+	size := rapid.Int64Range(1, 50).Draw(t, "size")
+	return plan{
+		in: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
+			return event{rapid.StringN(0, 2, 4).Draw(t, "key"), rapid.Int64Range(-200, 200).Draw(t, "ts"), rapid.Int64Range(-5, 5).Draw(t, "n")}
+		}), 0, 80).Draw(t, "in"),
+		size:      time.Duration(size) * time.Millisecond,
+		offset:    time.Duration(rapid.Int64Range(0, size-1).Draw(t, "offset")) * time.Millisecond,
+		disorder:  time.Duration(rapid.Int64Range(0, 300).Draw(t, "disorder")) * time.Millisecond,
+		groups:    rapid.IntRange(1, 9).Draw(t, "groups"),
+		queue:     rapid.IntRange(1, 16).Draw(t, "queue"),
+		raw:       rapid.Bool().Draw(t, "raw"),
+		threshold: rapid.Int64Range(-5, 0).Draw(t, "threshold"),
+	}
+}
+
+// watched is a seekable source that calls before ahead of each record, on its own goroutine.
+type watched struct {
+	in     []event
+	before func(i int64)
+}
+
+func (w watched) Seekable() bool { return true }
+
+func (w watched) Run(_ context.Context, c *engine.Collector[event]) error {
+	for i := c.From(); i < int64(len(w.in)); i++ {
+		w.before(i)
+		if err := c.CollectAt(w.in[i], w.in[i].TS); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hooks are where a run is disturbed.
+type hooks struct {
+	before func(i int64)          // on the source's goroutine
+	early  func(e event) error    // in the first operator
+	late   func(row string) error // behind the last
+}
+
+// graph is the pipeline of a plan: running sums per key and windows of them, into one stream of text.
+func (p plan) graph(h hooks, sink func(engine.Stream[string])) *engine.Graph {
+	g := engine.New(engine.Config{MaxParallelism: p.groups, Queue: p.queue})
+	src := engine.From(g, watched{p.in, h.before})
+	kept := engine.Filter(src, func(e event) bool { return e.N >= p.threshold })
+	checked := engine.TryMap(kept, func(_ engine.Context, e event) (event, error) { return e, h.early(e) })
+	timed := engine.EventTime(checked, nil, engine.Bounded(p.disorder))
+	sums := engine.Process(engine.KeyBy(timed, func(e event) string { return e.Key }), func(op *engine.Keyed[string]) engine.ProcessFunc[string, event, event] {
+		sum, seen := engine.ValueOf[int64](op, "sum"), engine.ValueOf[map[int64]int](op, "seen")
+		return func(_ engine.Context, _ string, e event, emit func(event)) error {
+			m := seen.Get()
+			if m == nil {
+				m = map[int64]int{}
+			}
+			m[e.N]++
+			seen.Put(m)
+			sum.Put(sum.Get() + e.N)
+			emit(event{e.Key, e.TS, sum.Get()*100 + int64(m[e.N])})
+			return nil
+		}
+	})
+	w := engine.Window(engine.KeyBy(sums, func(e event) string { return e.Key }), window.Tumbling(p.size).WithOffset(p.offset))
+	var rows engine.Stream[string]
+	if p.raw {
+		rows = engine.ApplyWindow(w, func(_ engine.Context, k string, w window.Window, all []event, emit func(string)) error {
+			emit(fmt.Sprintf("%q %v", k, w))
+			emit(fmt.Sprint(all))
+			return nil
+		})
+	} else {
+		rows = engine.Map(engine.Aggregate(w, engine.Aggregation[event, []int64, string]{
+			Add:    func(acc []int64, e event) []int64 { return append(acc, e.N) },
+			Result: func(acc []int64) string { return fmt.Sprint(acc) },
+		}), func(r engine.Result[string, string]) string { return fmt.Sprintf("%q %v %s", r.Key, r.Window, r.Value) })
+	}
+	sink(engine.TryMap(rows, func(_ engine.Context, row string) (string, error) { return row, h.late(row) }))
+	return g
+}
+
+func calm() hooks {
+	return hooks{func(int64) {}, func(event) error { return nil }, func(string) error { return nil }}
+}
+
+// disturbance decides, attempt by attempt, when to cut and when to die.
+type disturbance struct {
+	cutAt   map[int64]bool // before which records a cut is taken
+	lost    map[int64]bool // which of those never complete
+	crashes []int          // for each attempt but the last: after how many calls of a hook it dies
+	late    bool           // it dies behind the window instead of before
+}
+
+func drawDisturbance(t *rapid.T, n int) disturbance {
+	positions := rapid.SliceOfN(rapid.Int64Range(0, int64(max(n-1, 0))), 0, 6)
+	d := disturbance{cutAt: map[int64]bool{}, lost: map[int64]bool{}, late: rapid.Bool().Draw(t, "late")}
+	for _, i := range positions.Draw(t, "cuts") {
+		d.cutAt[i] = true
+	}
+	for _, i := range positions.Draw(t, "lost") {
+		d.lost[i] = true
+	}
+	d.crashes = rapid.SliceOfN(rapid.IntRange(1, max(n, 1)), 1, 4).Draw(t, "crashes")
+	return d
+}
+
+// run goes through all attempts; each restores the newest completed cut. The last one commits.
+func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, sink func(engine.Stream[string])) error {
+	var newest map[string][]byte
+	for attempt := 0; ; attempt++ {
+		var pl *engine.Pipeline
+		var cutErr error
+		calls := 0
+		die := func() error {
+			if calls++; attempt < len(d.crashes) && calls == d.crashes[attempt] {
+				return errBoom
+			}
+			return nil
+		}
+		h := calm()
+		h.before = func(i int64) {
+			if !d.cutAt[i] {
+				return
+			}
+			s, err := pl.Cut(ctx, i)
+			if errors.Is(err, engine.ErrFailed) {
+				return
+			}
+			items, err := encodeAll(s, err)
+			if cutErr = errors.Join(cutErr, err); err == nil && !d.lost[i] {
+				newest = items
+			}
+		}
+		if d.late {
+			h.late = func(string) error { return die() }
+		} else {
+			h.early = func(event) error { return die() }
+		}
+		var err error
+		if pl, err = p.graph(h, sink).Build(); err != nil {
+			return err
+		}
+		if newest != nil {
+			if err := pl.Restore(ctx, newest, mode); err != nil {
+				return err
+			}
+		} else if err := resetRows(ctx, pl); err != nil {
+			return err
+		}
+		err = errors.Join(pl.Run(ctx), cutErr)
+		if errors.Is(err, errBoom) && cutErr == nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return pl.Finish(ctx)
+	}
+}
+
+// resetRows makes a start from nothing of an attempt that has no cut: what a worker does without a restore point.
+func resetRows(ctx context.Context, pl *engine.Pipeline) error {
+	s, err := pl.Cut(ctx, 0)
+	items, err := encodeAll(s, err)
+	if err != nil {
+		return err
+	}
+	return pl.Restore(ctx, items, engine.Fresh)
+}
+
+func encodeAll(s *engine.Snapshot, err error) (map[string][]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string][]byte)
+	for _, i := range s.Items {
+		if m[i.Name], err = i.Encode(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Whatever is cut and whenever it dies: adopting the newest cut gives what an uninterrupted run gives, in the same order.
+func TestAdoptEqualsTheUninterruptedRun(t *testing.T) { checkEquality(t, engine.Adopt) }
+
+// Starting anew and reading everything again does so too.
+func TestFreshEqualsTheUninterruptedRun(t *testing.T) { checkEquality(t, engine.Fresh) }
+
+func checkEquality(t *testing.T, mode engine.RestoreMode) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := drawPlan(rt)
+		d := drawDisturbance(rt, len(p.in))
+		var want, got engine.Rows[string]
+		run := func(d disturbance, rows *engine.Rows[string]) {
+			if err := p.run(t.Context(), d, mode, func(s engine.Stream[string]) { engine.ToRows(s, rows) }); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		run(disturbance{}, &want)
+		run(d, &got)
+		if diff := cmp.Diff(want.All(), got.All()); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+// The same through the file sink: the file holds each row exactly once.
+func TestFileSinkEqualsTheUninterruptedRun(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		p := drawPlan(rt)
+		d := drawDisturbance(rt, len(p.in))
+		mode := rapid.SampledFrom([]engine.RestoreMode{engine.Adopt, engine.Fresh}).Draw(rt, "mode")
+		run := func(d disturbance, path string) string {
+			sink := func(s engine.Stream[string]) {
+				engine.ToFile(s, path, func(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil })
+			}
+			if err := p.run(t.Context(), d, mode, sink); err != nil {
+				rt.Fatal(err)
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return string(b)
+		}
+		want := run(disturbance{}, filepath.Join(dir, fmt.Sprint("want-", n)))
+		if diff := cmp.Diff(want, run(d, filepath.Join(dir, fmt.Sprint("got-", n)))); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The windows agree with a plain loop over the records.
+func TestWindowsAgreeWithAPlainLoop(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := drawPlan(rt)
+		g := engine.New(engine.Config{MaxParallelism: p.groups})
+		timed := engine.EventTime(engine.From(g, engine.Slice(p.in)), func(e event) int64 { return e.TS }, engine.Bounded(p.disorder))
+		var rows engine.Rows[engine.Result[string, int64]]
+		assigner := window.Tumbling(p.size).WithOffset(p.offset)
+		engine.ToRows(engine.CountWindow(engine.Window(engine.KeyBy(timed, func(e event) string { return e.Key }), assigner)), &rows)
+		pl := build(rt, g)
+		if err := pl.Run(t.Context()); err != nil {
+			rt.Fatal(err)
+		}
+		type cell struct {
+			key   string
+			start int64
+		}
+		want, got, late := map[cell]int64{}, map[cell]int64{}, int64(0)
+		top, any := int64(0), false
+		for _, e := range p.in {
+			w := assigner.Assign(e.TS)
+			if any && w.End-1 <= top-p.disorder.Milliseconds()-1 {
+				late++
+			} else {
+				want[cell{e.Key, w.Start}]++
+			}
+			if !any || e.TS > top {
+				top, any = e.TS, true
+			}
+		}
+		for _, r := range rows.All() {
+			if _, twice := got[cell{r.Key, r.Window.Start}]; twice {
+				rt.Fatal("emitted twice", r)
+			}
+			got[cell{r.Key, r.Window.Start}] = r.Value
+		}
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(cell{})); d != "" {
+			rt.Fatal(d)
+		}
+		if pl.Progress().LateDropped != late {
+			rt.Fatalf("%d late, want %d", pl.Progress().LateDropped, late)
+		}
+	})
+}
