@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -53,15 +54,25 @@ func (l *loop) control(r *reign) eventlog.Control {
 		Position: l.state.Position(), LatestCompleted: r.latestLanded(l.state), TasksVersion: l.state.TasksVersion(),
 		Finished: l.finished(),
 	}
-	for _, p := range l.state.Live() {
-		if p.Phase != projection.PhasePending {
-			continue
-		}
+	for _, p := range l.undecided(r) {
 		c.Pending = append(c.Pending, eventlog.PendingCheckpoint{
 			ID: p.ID, Type: p.Type, Epoch: p.Epoch, JoiningEvent: p.JoiningEvent, TriggeredAt: p.TriggeredAt,
 		})
 	}
+	slices.SortFunc(c.Pending, func(a, b eventlog.PendingCheckpoint) int { return cmp.Compare(a.ID, b.ID) })
 	return c
+}
+
+// undecided are the checkpoints that workers must not take for failed: those without a verdict, and those whose verdict
+// is in but has not landed. Which of them a worker has answered it knows itself.
+func (l *loop) undecided(r *reign) []projection.Checkpoint {
+	list := l.state.Live()
+	for _, c := range l.state.Completed() {
+		if !r.landed[c.ID] {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // sameControl compares all but the position, which moves with every event and matters to nobody by itself.
