@@ -62,6 +62,7 @@ func (p *checkpoint) savepoint() bool { return p.sum.Type == "savepoint" }
 
 func (s *State) checkAcks(c *checker, p *checkpoint) {
 	filled := 0
+	c.want(!p.byCount() || len(p.byName) == len(p.slots), "6: checkpoint %s: %d names for %d slots", p.sum.ID, len(p.byName), len(p.slots))
 	for i := range p.slots {
 		if p.slots[i].ack == nil {
 			continue

@@ -113,7 +113,7 @@ func (s *State) remedy(r *Request) string {
 	if r.Abort {
 		return fmt.Sprintf("no checkpoint up to %s was pending; look at the list of checkpoints", r.UpTo)
 	}
-	return fmt.Sprintf("%d requests may wait; ask again when one of them has been answered", s.policy.QueueLimit)
+	return fmt.Sprintf("the queue holds %d; ask again when one of them has been answered", s.policy.QueueLimit)
 }
 
 // refuse is the reason for which a queued request is refused instead of waiting; empty if it may wait.

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -52,11 +53,11 @@ func (s *State) UnmarshalBinary(b []byte) error {
 
 // openFold checks what stands around the state.
 func openFold(b []byte) ([]byte, error) {
-	rest, ok := strings.CutPrefix(string(b), foldMagic)
+	rest, ok := bytes.CutPrefix(b, []byte(foldMagic))
 	if !ok {
 		return nil, fmt.Errorf("%w: it begins with other bytes", ErrFoldCorrupt)
 	}
-	version, n := binary.Uvarint([]byte(rest[:min(len(rest), binary.MaxVarintLen64)]))
+	version, n := binary.Uvarint(rest)
 	if n <= 0 {
 		return nil, fmt.Errorf("%w: no version", ErrFoldCorrupt)
 	}

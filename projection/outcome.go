@@ -13,7 +13,7 @@ const (
 	// Completing: this was the last ack that was needed; the checkpoint is now finalizing.
 	Completing
 	// Duplicate: the same fact was folded before (an ack by checkpoint, task and attempt; a registration by instance;
-	// a request by its id; a verdict by its checkpoint).
+	// a request by its id; a verdict by its checkpoint and reason).
 	Duplicate
 	// Replayed: the position is not after the state's; nothing at all was changed.
 	Replayed

@@ -85,7 +85,8 @@ func New(job events.JobID) *State {
 }
 
 // Assume tells a fresh state what is known from outside the log when the log's beginning is lost (the stream was deleted,
-// or trimmed beyond the stored fold): the last epoch (of the token) and the lowest free checkpoint id. Neither goes back.
+// or trimmed beyond the stored fold): the last epoch before the log's first entry, and the lowest free checkpoint id. Neither
+// goes back, and epochs up to the one assumed are Fenced.
 // Without it a first epoch above [MaxEpochRise] is Refused. It is part of the fold and saved with it.
 func (s *State) Assume(epoch events.Epoch, next events.CheckpointID) {
 	if s.since.IsZero() {

@@ -200,7 +200,7 @@ func (s *State) endState(e *events.TaskFinished) (slot, bool) {
 		return slot{}, false
 	}
 	i := c.find(e.Task, s.index)
-	if i < 0 || c.slots[i].ack == nil || c.slots[i].ack.Attempt != e.Attempt {
+	if i < 0 || c.slots[i].ack == nil || !c.byCount() && c.slots[i].ack.Attempt != e.Attempt {
 		return slot{}, false
 	}
 	end := c.slots[i]

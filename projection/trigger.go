@@ -114,7 +114,10 @@ func (s *State) adopt(c *checkpoint, at stamp) {
 		t := s.tasks[id]
 		i := c.find(id, s.index)
 		switch {
-		case i < 0 && t.sum.Phase != TaskIsFinished, i >= 0 && c.required[i].Attempt < t.sum.Attempt:
+		case i < 0 && t.sum.Phase != TaskIsFinished:
+			s.fail(c, at, events.FailedTaskRestarted, "task "+string(id)+" is not required and has not finished")
+			return
+		case i >= 0 && c.required[i].Attempt < t.sum.Attempt:
 			s.fail(c, at, events.FailedTaskRestarted, "a new instance took over task "+string(id))
 			return
 		case i >= 0 && t.sum.Phase == TaskIsLost:

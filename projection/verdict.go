@@ -12,6 +12,9 @@ func (s *State) checkpointCompleted(at stamp, e *events.CheckpointCompleted) Out
 	s.see(e.Checkpoint, true)
 	c, o := s.undecided(e.Checkpoint)
 	if c == nil {
+		if v, ok := s.Checkpoint(e.Checkpoint); ok && v.Phase != PhaseFailed {
+			o.Kind, o.Why = Duplicate, ""
+		}
 		return o
 	}
 	if c.sum.Phase != PhaseFinalizing && !e.Forced {
@@ -42,6 +45,9 @@ func (s *State) checkpointFailed(at stamp, e *events.CheckpointFailed) Outcome {
 	s.see(e.Checkpoint, true)
 	c, o := s.undecided(e.Checkpoint)
 	if c == nil {
+		if v, ok := s.Checkpoint(e.Checkpoint); ok && v.Phase == PhaseFailed && v.Reason == e.Reason {
+			o.Kind, o.Why = Duplicate, ""
+		}
 		return o
 	}
 	finalizing := e.Reason == events.FailedStateMissing || e.Reason == events.FailedFinalize
