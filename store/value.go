@@ -111,8 +111,15 @@ func appendString(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("%w: text %q is not UTF-8; put bytes in as []byte", ErrInvalid, s)
 	}
-	q, err := json.Marshal(s)
-	return append(b, q...), err
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			q, err := json.Marshal(s)
+			return append(b, q...), err
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"'), nil
 }
 
 func appendFloat(b []byte, f float64, bits int) ([]byte, error) {
