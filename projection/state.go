@@ -47,8 +47,8 @@ type State struct {
 	since    events.Position // where the epoch began; zero if none has
 	maxEpoch events.Epoch
 	policy   events.Policy
-	expected []events.TaskID         // policy.Tasks, sorted
-	index    map[events.TaskID]int32 // place in expected
+	expected []events.TaskID         // policy.Tasks, sorted; replaced, never changed: clones share it
+	index    map[events.TaskID]int32 // place in expected; likewise
 	trimmed  events.Position
 	gaps     int64
 	gap      events.LogGapFound
@@ -100,11 +100,11 @@ func (s *State) Assume(epoch events.Epoch, next events.CheckpointID) {
 // the slots of live checkpoints and of the tables, about 1 ms for 10 000 tasks.
 func (s *State) Clone() *State {
 	c := *s
-	c.expected = slices.Clone(s.expected)
-	c.index = maps.Clone(s.index)
 	c.tasks = make(map[events.TaskID]*task, len(s.tasks))
+	rows := make([]task, 0, len(s.tasks)) // one allocation for all of them
 	for id, t := range s.tasks {
-		c.tasks[id] = t.clone()
+		rows = append(rows, *t)
+		c.tasks[id] = &rows[len(rows)-1]
 	}
 	c.checkpoints = maps.Clone(s.checkpoints)
 	c.live = make([]*checkpoint, len(s.live))
@@ -164,7 +164,7 @@ func (s *State) Ended() []events.CheckpointID { return s.ended }
 
 // see notes that an id is in use. Events that are not believed can push the number only by a bounded step.
 func (s *State) see(id events.CheckpointID, believed bool) {
-	if id < s.nextID || id == maxCheckpoint || !believed && id > s.nextID+MaxIDLead {
+	if id < s.nextID || id == maxCheckpoint || !believed && id-s.nextID > MaxIDLead {
 		return
 	}
 	s.nextID = id + 1

@@ -55,14 +55,8 @@ type Task struct {
 // task is a row of the task table.
 type task struct {
 	sum       Task
-	instances []events.InstanceID // the last MaxInstances, newest last
+	instances []events.InstanceID // the last MaxInstances, newest last; replaced, never changed: clones share it
 	end       slot                // the end state of a finished task
-}
-
-func (t *task) clone() *task {
-	c := *t
-	c.instances = slices.Clone(t.instances)
-	return &c
 }
 
 // Task is the row of one task; false if it never registered or is not expected any more.
@@ -119,10 +113,7 @@ func (s *State) taskRegistered(at stamp, e *events.TaskRegistered) Outcome {
 	t.sum.Restore, t.sum.Finished = s.LatestCompleted(), events.NoCheckpoint
 	t.sum.Host, t.sum.PID = clip(e.Host), e.PID
 	t.end = slot{}
-	if len(t.instances) >= MaxInstances {
-		t.instances = slices.Delete(t.instances, 0, 1)
-	}
-	t.instances = append(t.instances, e.Instance)
+	t.instances = append(slices.Clone(t.instances[max(0, len(t.instances)+1-MaxInstances):]), e.Instance)
 	s.setPhase(t, TaskIsRegistered)
 	s.tasksVersion++
 	return Outcome{Kind: Applied, Checkpoint: t.sum.Restore, Task: e.Task, Attempt: t.sum.Attempt}
