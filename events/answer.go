@@ -146,7 +146,7 @@ func (e *TaskDeclined) validate() error {
 func checkAnswer(id CheckpointID, task TaskID, attempt Attempt, epoch Epoch) error {
 	return firstOf(
 		checkCheckpoint(id),
-		checkName("task", string(task), maxNameLen),
+		checkName("task", string(task)),
 		checkLeast("attempt", attempt, 0),
 		checkEpoch(epoch),
 	)

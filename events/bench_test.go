@@ -60,6 +60,7 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func benchmarkDecode(b *testing.B, payload []byte) {
+	b.Helper()
 	b.ReportAllocs()
 	b.SetBytes(int64(len(payload)))
 	for b.Loop() {
@@ -95,6 +96,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func benchmarkEncode(b *testing.B, payload []byte) {
+	b.Helper()
 	e, err := events.Decode("e", payload)
 	if err != nil {
 		b.Fatal(err)

@@ -252,7 +252,7 @@ func (e *CheckpointFailed) fields(b []byte) []byte {
 
 func (e *CheckpointFailed) validate() error {
 	for i, t := range e.Missing {
-		if err := checkName("task", string(t), maxNameLen); err != nil {
+		if err := checkName("task", string(t)); err != nil {
 			return fmt.Errorf("missing[%d]: %w", i, err)
 		}
 	}

@@ -46,7 +46,7 @@ func (e *CoordinatorStarted) fields(b []byte) []byte {
 func (e *CoordinatorStarted) validate() error {
 	return firstOf(
 		checkEpoch(e.Epoch),
-		checkName("instance", string(e.Instance), maxNameLen),
+		checkName("instance", string(e.Instance)),
 		e.Policy.validate(),
 	)
 }

@@ -10,12 +10,9 @@ import (
 // The wrapping error says which id, which text and what is allowed.
 var ErrInvalidID = errors.New("invalid id")
 
-// Longest accepted names, in bytes. A name becomes part of a Redis key, so it is short and free of anything
+// maxName is the longest accepted name, in bytes. A name becomes part of a Redis key, so it is short and free of anything
 // that has a meaning there: colons separate key parts, braces are hash tags, globs match foreign keys.
-const (
-	maxJobLen  = 128
-	maxNameLen = 128
-)
+const maxName = 128
 
 // JobID names one job: the unit that has one log, one coordinator and one set of tasks.
 // It is the hash tag of all keys of the job. It matches [A-Za-z0-9._-]{1,128}.
@@ -23,7 +20,7 @@ type JobID string
 
 // ParseJobID returns s as a job id, or an error that wraps [ErrInvalidID].
 func ParseJobID(s string) (JobID, error) {
-	return JobID(s), checkName("job", s, maxJobLen)
+	return JobID(s), checkName("job", s)
 }
 
 func (j JobID) String() string { return string(j) }
@@ -32,7 +29,7 @@ func (j JobID) String() string { return string(j) }
 func (j JobID) IsZero() bool { return j == "" }
 
 // MarshalText implements [encoding.TextMarshaler]; an invalid id is an error.
-func (j JobID) MarshalText() ([]byte, error) { return marshalName("job", string(j), maxJobLen) }
+func (j JobID) MarshalText() ([]byte, error) { return marshalName("job", string(j)) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (j *JobID) UnmarshalText(b []byte) (err error) { *j, err = ParseJobID(string(b)); return err }
@@ -43,7 +40,7 @@ type TaskID string
 
 // ParseTaskID returns s as a task id, or an error that wraps [ErrInvalidID].
 func ParseTaskID(s string) (TaskID, error) {
-	return TaskID(s), checkName("task", s, maxNameLen)
+	return TaskID(s), checkName("task", s)
 }
 
 func (t TaskID) String() string { return string(t) }
@@ -52,7 +49,7 @@ func (t TaskID) String() string { return string(t) }
 func (t TaskID) IsZero() bool { return t == "" }
 
 // MarshalText implements [encoding.TextMarshaler]; an invalid id is an error.
-func (t TaskID) MarshalText() ([]byte, error) { return marshalName("task", string(t), maxNameLen) }
+func (t TaskID) MarshalText() ([]byte, error) { return marshalName("task", string(t)) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *TaskID) UnmarshalText(b []byte) (err error) { *t, err = ParseTaskID(string(b)); return err }
@@ -63,7 +60,7 @@ type InstanceID string
 
 // ParseInstanceID returns s as an instance id, or an error that wraps [ErrInvalidID].
 func ParseInstanceID(s string) (InstanceID, error) {
-	return InstanceID(s), checkName("instance", s, maxNameLen)
+	return InstanceID(s), checkName("instance", s)
 }
 
 func (i InstanceID) String() string { return string(i) }
@@ -73,7 +70,7 @@ func (i InstanceID) IsZero() bool { return i == "" }
 
 // MarshalText implements [encoding.TextMarshaler]; an invalid id is an error.
 func (i InstanceID) MarshalText() ([]byte, error) {
-	return marshalName("instance", string(i), maxNameLen)
+	return marshalName("instance", string(i))
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -88,7 +85,7 @@ type RequestID string
 
 // ParseRequestID returns s as a request id, or an error that wraps [ErrInvalidID].
 func ParseRequestID(s string) (RequestID, error) {
-	return RequestID(s), checkName("request", s, maxNameLen)
+	return RequestID(s), checkName("request", s)
 }
 
 func (r RequestID) String() string { return string(r) }
@@ -98,7 +95,7 @@ func (r RequestID) IsZero() bool { return r == "" }
 
 // MarshalText implements [encoding.TextMarshaler]; an invalid id is an error.
 func (r RequestID) MarshalText() ([]byte, error) {
-	return marshalName("request", string(r), maxNameLen)
+	return marshalName("request", string(r))
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -113,7 +110,7 @@ type EventID string
 
 // ParseEventID returns s as an event id, or an error that wraps [ErrInvalidID].
 func ParseEventID(s string) (EventID, error) {
-	return EventID(s), checkName("event", s, maxNameLen)
+	return EventID(s), checkName("event", s)
 }
 
 func (e EventID) String() string { return string(e) }
@@ -122,7 +119,7 @@ func (e EventID) String() string { return string(e) }
 func (e EventID) IsZero() bool { return e == "" }
 
 // MarshalText implements [encoding.TextMarshaler]; an invalid id is an error.
-func (e EventID) MarshalText() ([]byte, error) { return marshalName("event", string(e), maxNameLen) }
+func (e EventID) MarshalText() ([]byte, error) { return marshalName("event", string(e)) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (e *EventID) UnmarshalText(b []byte) (err error) { *e, err = ParseEventID(string(b)); return err }
@@ -180,13 +177,13 @@ func (e Epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 // IsZero reports whether there was no coordinator yet.
 func (e Epoch) IsZero() bool { return e == 0 }
 
-// checkName refuses text that is empty, longer than limit bytes or outside [A-Za-z0-9._-].
-func checkName(what, s string, limit int) error {
+// checkName refuses text that is empty, longer than maxName or outside [A-Za-z0-9._-].
+func checkName(what, s string) error {
 	if s == "" {
 		return fmt.Errorf("%w: %s is empty", ErrInvalidID, what)
 	}
-	if len(s) > limit {
-		return fmt.Errorf("%w: %s of %d bytes is longer than %d", ErrInvalidID, what, len(s), limit)
+	if len(s) > maxName {
+		return fmt.Errorf("%w: %s of %d bytes is longer than %d", ErrInvalidID, what, len(s), maxName)
 	}
 	for i := range len(s) {
 		if !isNameByte(s[i]) {
@@ -202,15 +199,15 @@ func checkOptional(what, s string) error {
 	if s == "" {
 		return nil
 	}
-	return checkName(what, s, maxNameLen)
+	return checkName(what, s)
 }
 
 func isNameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-func marshalName(what, s string, limit int) ([]byte, error) {
-	if err := checkName(what, s, limit); err != nil {
+func marshalName(what, s string) ([]byte, error) {
+	if err := checkName(what, s); err != nil {
 		return nil, err
 	}
 	return []byte(s), nil

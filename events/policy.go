@@ -72,7 +72,7 @@ func (p *Policy) validate() error {
 	}
 	seen := make(map[TaskID]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
-		if err := checkName("task", string(t), maxNameLen); err != nil {
+		if err := checkName("task", string(t)); err != nil {
 			return fmt.Errorf("policy: %w", err)
 		}
 		if seen[t] {

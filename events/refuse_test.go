@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -205,6 +206,36 @@ func TestDecodeRefusesImpossibleData(t *testing.T) {
 		t.Run(fmt.Sprintf("%s with %.60s", tc.kind, tc.replacement), func(t *testing.T) {
 			wantRefused(t, edit(t, tc.kind, tc.old, tc.replacement), events.ErrMalformed, tc.says)
 		})
+	}
+}
+
+// Text is scanned eight bytes at a time, so each byte is tried at each place of such a group.
+func TestEachByteOfATextIsJudgedAsByEncodingJSON(t *testing.T) {
+	const head, tail = `{"v":1,"kind":"task_lost","data":{"epoch":1,"task":"a","attempt":1,"text":"`, `"}}`
+	for place := range 18 {
+		for c := range 256 {
+			text := []byte("123456789012345678")
+			text[place] = byte(c)
+			payload := append(append([]byte(head), text...), tail...)
+			_, err := events.Decode("e", payload)
+			if want := json.Valid(payload); want != (err == nil) {
+				t.Fatalf("%q: JSON %v, but %v", text, want, err)
+			}
+		}
+	}
+}
+
+func TestInlineStateHasAtMostMaxInlineBytes(t *testing.T) {
+	ack := &events.TaskAcked{Task: "a", Epoch: 1}
+	ack.Handle.Inline = []byte(`"` + strings.Repeat("x", events.MaxInline-2) + `"`)
+	if payload, err := (events.Envelope{Event: ack}).Encode(nil); err != nil {
+		t.Error(err)
+	} else if _, err := events.Decode("e", payload); err != nil {
+		t.Error(err)
+	}
+	ack.Handle.Inline = []byte(`"` + strings.Repeat("x", events.MaxInline-1) + `"`)
+	if _, err := (events.Envelope{Event: ack}).Encode(nil); !errors.Is(err, events.ErrMalformed) {
+		t.Errorf("one byte more is encoded: %v", err)
 	}
 }
 

@@ -61,7 +61,7 @@ func (e *CheckpointRequested) fields(b []byte) []byte {
 
 func (e *CheckpointRequested) validate() error {
 	return firstOf(
-		checkName("request", string(e.Request), maxNameLen),
+		checkName("request", string(e.Request)),
 		checkWord("type", e.Type, checkpointTypes()),
 	)
 }
@@ -109,7 +109,7 @@ func (e *AbortRequested) validate() error {
 	if e.UpTo.IsZero() {
 		return errors.New("field up_to is missing")
 	}
-	return checkName("request", string(e.Request), maxNameLen)
+	return checkName("request", string(e.Request))
 }
 
 // RefusalReason tells why a request was refused. The set is closed.
@@ -177,7 +177,7 @@ func (e *RequestRefused) fields(b []byte) []byte {
 func (e *RequestRefused) validate() error {
 	return firstOf(
 		checkEpoch(e.Epoch),
-		checkName("request", string(e.Request), maxNameLen),
+		checkName("request", string(e.Request)),
 		checkWord("reason", e.Reason, RefusalReasons()),
 	)
 }

@@ -44,8 +44,8 @@ func (e *TaskRegistered) fields(b []byte) []byte {
 
 func (e *TaskRegistered) validate() error {
 	return firstOf(
-		checkName("task", string(e.Task), maxNameLen),
-		checkName("instance", string(e.Instance), maxNameLen),
+		checkName("task", string(e.Task)),
+		checkName("instance", string(e.Instance)),
 		checkLeast("pid", e.PID, 0),
 	)
 }
@@ -173,5 +173,5 @@ func checkTask(task TaskID, attempt Attempt) error {
 	if attempt < 1 {
 		return errors.New("field attempt is missing")
 	}
-	return checkName("task", string(task), maxNameLen)
+	return checkName("task", string(task))
 }
