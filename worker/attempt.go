@@ -2,8 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,22 +13,26 @@ import (
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 )
 
-// attempt is one run of the task. Its fields belong to the goroutine of run; the others only send to it.
+// attempt is one run of the task. Its fields belong to the goroutine of run, unless said otherwise; the others send to it.
 type attempt struct {
 	*Worker
 	log      zerolog.Logger
 	assigned eventlog.Assignment
 	pipeline Pipeline
+	pulse    *pulse // shared with the goroutine that beats
 
-	cuts      []events.CheckpointID // taken, and neither completed nor failed yet, ascending
-	newest    events.CheckpointID   // the newest that was answered
-	completed events.CheckpointID   // the newest that the pipeline was told of
-	cutting   *cutting              // under way; nil if none
-	ended     bool                  // the input has ended and everything is flushed
-	endCut    events.CheckpointID   // the first cut after that
-	asked     time.Time             // when a last checkpoint was last asked for
-	version   int64                 // of the assignments, when ours was last read
-	last      eventlog.Control      // the newest state seen
+	cuts    []cut                  // taken, and neither completed nor failed yet, oldest first
+	newest  order                  // of the newest checkpoint that was answered or given up
+	cutting *cutting               // under way; nil if none
+	stored  map[events.Digest]bool // chunks of the newest cut that was stored
+	ended   bool                   // the input has ended and everything is flushed
+	asked   time.Time              // when a last checkpoint was last asked for
+	known   assignedVersion        // the assignments as of when ours was last read
+	last    eventlog.Control
+
+	// end ends the life of the attempt: the first cause counts. stop ends its work and leaves it time for last words.
+	// Called from any goroutine.
+	end, stop context.CancelCauseFunc
 
 	// controls: sent by the follower, one place: it waits while the owner is busy, and skips to the newest by itself.
 	controls chan eventlog.Control
@@ -36,208 +40,172 @@ type attempt struct {
 	answers chan answer
 	// processed: sent once by the pipeline's goroutine; one place.
 	processed chan error
-	// lost: sent by the goroutine that beats and by the follower; two places, each sends once.
-	lost chan error
 }
 
-// cutting is a checkpoint that is being taken.
-type cutting struct {
-	pending eventlog.PendingCheckpoint
-	after   bool // started when the input had ended
-	cancel  context.CancelFunc
+// order is the order of checkpoints over reigns. Ids alone rise as well, but for a log that lost its end and whose
+// coordinator lost its memory.
+type order struct {
+	epoch events.Epoch
+	id    events.CheckpointID
 }
 
-func newAttempt(w *Worker, log zerolog.Logger, assigned eventlog.Assignment, p Pipeline) *attempt {
+func orderOf(p eventlog.PendingCheckpoint) order { return order{p.Epoch, p.ID} }
+
+func (o order) before(p order) bool { return o.epoch < p.epoch || o.epoch == p.epoch && o.id < p.id }
+
+// assignedVersion tells when an assignment may have changed.
+type assignedVersion struct {
+	epoch events.Epoch
+	tasks int64
+}
+
+func newAttempt(w *Worker, log zerolog.Logger, r registration) *attempt {
 	return &attempt{
-		Worker: w, log: log, assigned: assigned, pipeline: p,
-		newest: assigned.Restore, completed: assigned.Restore, endCut: events.NoCheckpoint,
+		Worker: w, log: log, assigned: r.assigned, pulse: newPulse(),
+		newest:   order{r.epoch, r.assigned.Restore},
 		last:     eventlog.Control{LatestCompleted: events.NoCheckpoint},
-		controls: make(chan eventlog.Control, 1), answers: make(chan answer, 1),
-		processed: make(chan error, 1), lost: make(chan error, 2),
+		controls: make(chan eventlog.Control, 1), answers: make(chan answer, 1), processed: make(chan error, 1),
 	}
 }
 
-// run restores, processes and answers checkpoints until the task has finished, something fails, or ctx ends.
+// run builds, restores, processes and answers checkpoints until the task has finished, something fails, or parent ends.
+//
+// There are two contexts. Work ends with parent; what is being stored then is still stored. Life goes on through
+// these last words, so that nobody takes the worker for dead meanwhile, and ends when the attempt may write nothing more.
 func (a *attempt) run(parent context.Context) error {
-	ctx, cancel := context.WithCancelCause(parent)
+	life, end := context.WithCancelCause(context.WithoutCancel(parent))
+	work, stop := context.WithCancelCause(life)
+	a.end, a.stop = end, stop
+	defer context.AfterFunc(parent, func() { stop(context.Cause(parent)) })()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel(nil)
-	wg.Go(func() { a.beat(ctx, "restoring") })
-	if err := a.restore(ctx); err != nil {
-		select {
-		case lost := <-a.lost:
-			return lost
-		default:
-			return err
-		}
+	defer end(nil)
+	wg.Go(func() { a.beat(life) })
+	err := a.process(work, life, &wg)
+	stop(err)
+	a.leave(life, err, parent.Err() != nil)
+	if life.Err() != nil {
+		return context.Cause(life)
 	}
-	wg.Go(func() { a.processed <- a.pipeline.Run(ctx) })
-	wg.Go(func() { a.follow(ctx) })
-	err := a.loop(ctx, &wg)
-	cancel(err)
-	a.leave(context.WithoutCancel(parent), err, parent.Err() != nil)
 	return err
 }
 
+// process is the work.
+func (a *attempt) process(ctx, life context.Context, wg *sync.WaitGroup) error {
+	err := a.build()
+	if err == nil {
+		err = a.restore(ctx)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	a.pulse.phase.Store(phaseRunning)
+	wg.Go(func() { a.processed <- a.pipeline.Run(ctx) })
+	wg.Go(func() { a.follow(life) })
+	return a.loop(ctx, life, wg)
+}
+
+func (a *attempt) build() error {
+	p, err := a.cfg.Build(Start{
+		Job: a.cfg.Log.Job(), Task: a.cfg.Task, Index: a.cfg.Index, Count: a.cfg.Count,
+		Attempt: a.assigned.Attempt, Restore: a.assigned.Restore,
+	})
+	if err == nil && p == nil {
+		err = errors.New("it is nil")
+	}
+	if err != nil {
+		return fmt.Errorf("build the pipeline of task %s: %w", a.cfg.Task, err)
+	}
+	a.pipeline = p
+	a.pulse.pipeline.Store(&p)
+	return nil
+}
+
 // loop owns the attempt.
-func (a *attempt) loop(ctx context.Context, wg *sync.WaitGroup) error {
-	again := time.NewTicker(time.Second) // looks whether the last checkpoint must be asked for again
+func (a *attempt) loop(ctx, life context.Context, wg *sync.WaitGroup) error {
+	again := time.NewTicker(time.Second) // repeats what did not succeed: a commit, a request for the last checkpoint
 	defer again.Stop()
 	for {
 		select {
 		case a.last = <-a.controls:
-			if done, err := a.level(ctx, wg); done || err != nil {
-				return err
-			}
 		case ans := <-a.answers:
 			a.answered(ans)
-			a.start(ctx, wg)
 		case err := <-a.processed:
-			if err != nil {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				return fmt.Errorf("task %s, attempt %s: %w", a.cfg.Task, a.assigned.Attempt, err)
+			if err := a.inputEnded(ctx, err); err != nil {
+				return err
 			}
-			a.ended = true
-			a.log.Info().Msg("input has ended; waiting for one more completed checkpoint")
-			a.askForLast(ctx)
 		case <-again.C:
-			a.notify(ctx)
-			a.askForLast(ctx)
-		case err := <-a.lost:
-			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if done, err := a.level(ctx, life, wg); done || err != nil {
+			return err
 		}
 	}
 }
 
-// level brings the attempt level with the coordinator's state. done says that the task has finished.
-func (a *attempt) level(ctx context.Context, wg *sync.WaitGroup) (done bool, err error) {
+// inputEnded notes how the pipeline's run ended. An error that only says that ctx ended gives way to the cause.
+func (a *attempt) inputEnded(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		a.ended = true
+		a.pulse.phase.Store(phaseFinishing)
+		a.log.Info().Msg("input has ended; waiting for one more completed checkpoint")
+		return nil
+	case cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)):
+		return cause
+	default:
+		return fmt.Errorf("task %s, attempt %s: %w", a.cfg.Task, a.assigned.Attempt, err)
+	}
+}
+
+// level brings the attempt level with the coordinator's newest state. done says that the task has finished.
+func (a *attempt) level(ctx, life context.Context, wg *sync.WaitGroup) (done bool, err error) {
 	if err := a.stillAssigned(ctx); err != nil {
 		return false, err
 	}
-	a.notify(ctx)
-	if a.endCut != events.NoCheckpoint && a.completed >= a.endCut {
-		return true, a.finish(ctx)
+	if final, ok := a.notify(ctx); ok {
+		return true, a.finish(ctx, final)
 	}
-	a.start(ctx, wg)
+	a.start(life, wg)
+	a.askForLast(ctx)
 	return false, nil
 }
 
-// stillAssigned looks at the assignment when any has changed. A later attempt of the task voids this one.
+// stillAssigned looks at the assignment when any may have changed. A later attempt of the task voids this one; and a
+// coordinator that does not know this attempt (its log has lost it) will not wait for it.
 func (a *attempt) stillAssigned(ctx context.Context) error {
-	if a.last.TasksVersion == a.version {
+	newest := assignedVersion{a.last.Epoch, a.last.TasksVersion}
+	if newest == a.known {
 		return nil
 	}
 	now, ok, err := a.cfg.Log.Assignment(ctx, a.cfg.Task)
+	mine := ok && now.Instance == a.assigned.Instance
 	switch {
 	case err != nil:
 		a.log.Warn().Err(err).Msg("read the assignment")
-		return nil // the presence tells the same, later
-	case ok && now.Attempt > a.assigned.Attempt:
-		return fmt.Errorf("task %s, attempt %s: %w: instance %s in attempt %s",
-			a.cfg.Task, a.assigned.Attempt, ErrSuperseded, now.Instance, now.Attempt)
-	case ok && now.Attempt == a.assigned.Attempt && now.Phase == phaseLost:
-		return fmt.Errorf("task %s, attempt %s: %w: the coordinator has declared it lost", a.cfg.Task, a.assigned.Attempt, errLapsed)
+		return nil // it is read again in a second
+	case ok && !mine && now.Attempt >= a.assigned.Attempt:
+		return a.lost(fmt.Errorf("%w: instance %s in attempt %s", ErrSuperseded, now.Instance, now.Attempt))
+	case !mine || now.Attempt != a.assigned.Attempt:
+		return a.lost(errForgotten)
+	case now.Phase == phaseLost:
+		return a.lost(fmt.Errorf("%w: the coordinator has declared it lost", errLapsed))
 	}
-	a.version = a.last.TasksVersion
+	a.known = newest
 	return nil
 }
 
 // phaseLost is how the coordinator's assignment calls an attempt that it has given up.
 const phaseLost = "lost"
 
-// notify tells the pipeline what became of its cuts.
-func (a *attempt) notify(ctx context.Context) {
-	c := a.last
-	if c.LatestCompleted > a.completed {
-		if err := a.pipeline.Completed(ctx, int64(c.LatestCompleted)); err != nil {
-			a.log.Error().Err(err).Stringer("checkpoint", c.LatestCompleted).Msg("commit; it is tried again with the next state")
-			return
-		}
-		a.completed = c.LatestCompleted
-		a.log.Debug().Stringer("checkpoint", c.LatestCompleted).Msg("committed")
-	}
-	a.cuts = slices.DeleteFunc(a.cuts, func(id events.CheckpointID) bool {
-		if id <= a.completed {
-			return true
-		}
-		if slices.ContainsFunc(c.Pending, func(p eventlog.PendingCheckpoint) bool { return p.ID == id }) {
-			return false
-		}
-		if err := a.pipeline.Failed(ctx, int64(id)); err != nil {
-			a.log.Error().Err(err).Stringer("checkpoint", id).Msg("tell the pipeline that a checkpoint failed")
-		}
-		return true
-	})
-}
-
-// start begins the oldest pending checkpoint that has not been answered, and gives up one that is pending no more. A
-// worker that was held up through many failed ones finds only the living in the state, so it starts none of the dead.
-func (a *attempt) start(ctx context.Context, wg *sync.WaitGroup) {
-	c := a.last
-	if a.cutting != nil {
-		id := a.cutting.pending.ID
-		if !slices.ContainsFunc(c.Pending, func(p eventlog.PendingCheckpoint) bool { return p.ID == id }) {
-			a.cutting.cancel()
-		}
-		return
-	}
-	for _, p := range c.Pending {
-		if p.ID <= a.newest {
-			continue
-		}
-		cutCtx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a shutdown waits for it
-		a.cutting = &cutting{pending: p, after: a.ended, cancel: cancel}
-		wg.Go(func() { a.answers <- a.checkpoint(cutCtx, p) })
-		return
-	}
-}
-
-// answered notes the end of a cut and goes on with the newest state.
-func (a *attempt) answered(ans answer) {
-	c := a.cutting
-	c.cancel()
-	a.cutting = nil
-	a.newest = max(a.newest, c.pending.ID)
-	if !ans.acked {
-		return
-	}
-	a.cuts = append(a.cuts, c.pending.ID)
-	if c.after && a.endCut == events.NoCheckpoint {
-		a.endCut = c.pending.ID
-	}
-}
-
-// lastRetry is how long a task that has read all its input waits for a checkpoint before it asks again.
-const lastRetry = 5 * time.Second
-
-// askForLast asks for the checkpoint that holds the end state: a job without an interval would never have one.
-func (a *attempt) askForLast(ctx context.Context) {
-	if !a.ended || a.endCut != events.NoCheckpoint || a.cutting != nil || time.Since(a.asked) < lastRetry {
-		return
-	}
-	a.asked = time.Now()
-	e := &events.CheckpointRequested{
-		Request: "last-" + events.RequestID(eventlog.NewInstanceID()), Type: events.TypeCheckpoint,
-		Cause: "end of input", By: fmt.Sprintf("task %s attempt %s", a.cfg.Task, a.assigned.Attempt),
-	}
-	publishCtx, cancel := context.WithTimeout(ctx, lastRetry)
-	defer cancel()
-	if err := a.publish(publishCtx, e); err != nil && ctx.Err() == nil {
-		a.log.Warn().Err(err).Msg("ask for the last checkpoint")
-	}
-}
-
-// finish says that the end state is in a completed checkpoint.
-func (a *attempt) finish(ctx context.Context) error {
-	e := &events.TaskFinished{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Checkpoint: a.completed}
-	if err := a.publish(ctx, e); err != nil {
-		return err
-	}
-	a.log.Info().Stringer("checkpoint", a.completed).Msg("finished")
-	return nil
+// lost names the attempt in the reason why it is over.
+func (a *attempt) lost(reason error) error {
+	return fmt.Errorf("task %s, attempt %s: %w", a.cfg.Task, a.assigned.Attempt, reason)
 }

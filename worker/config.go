@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -126,13 +125,4 @@ func (c Config) validate() error {
 		return errors.New("worker config: a time, Uploads or MaxState is negative")
 	}
 	return nil
-}
-
-// host names this machine for the reader of the log.
-func host() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return name
 }

@@ -16,7 +16,7 @@ import (
 const (
 	smallItem = 4 << 10
 	packSize  = 256 << 10
-	// packName starts the names of packs; no item of the engine begins like this.
+	// packName starts the names of packs.
 	packName    = "+pack-"
 	packVersion = 1
 )
@@ -34,7 +34,12 @@ var errPack = errors.New("corrupt pack of items")
 func (a *attempt) encode(s *engine.Snapshot, emit func(piece) error) error {
 	pack := packer{emit: emit}
 	total := int64(0)
+	names := make(map[string]bool, len(s.Items))
 	for _, item := range s.Items {
+		if names[item.Name] {
+			return &refusal{events.DeclinedEncodeFailed, fmt.Errorf("two items are named %q", item.Name)}
+		}
+		names[item.Name] = true
 		data, err := item.Encode()
 		if err != nil {
 			return &refusal{events.DeclinedEncodeFailed, err}
@@ -49,15 +54,18 @@ func (a *attempt) encode(s *engine.Snapshot, emit func(piece) error) error {
 	return pack.flush()
 }
 
-// packer gathers small items.
+// packer gathers small items. What is packed how depends on the items alone, so an unchanged state gives the same pieces.
 type packer struct {
 	emit func(piece) error
 	pack []byte
-	n    int
+	n    int // pieces emitted
+	name int // of the next pack
 }
 
 func (p *packer) add(name string, data []byte) error {
-	if len(data) > smallItem {
+	// A name that looks like a pack's would be taken for one, so such an item is always within one.
+	if len(data) > smallItem && !strings.HasPrefix(name, packName) {
+		p.n++
 		return p.emit(piece{name, data})
 	}
 	p.pack = addToPack(p.pack, name, data)
@@ -67,12 +75,17 @@ func (p *packer) add(name string, data []byte) error {
 	return p.flush()
 }
 
+// flush emits what is packed. A state without items is an empty pack: a record without any chunk of a task would look as if
+// the task had not been part of the checkpoint.
 func (p *packer) flush() error {
 	if len(p.pack) == 0 {
-		return nil
+		if p.n > 0 {
+			return nil
+		}
+		p.pack = []byte{packVersion}
 	}
-	full := piece{fmt.Sprintf("%s%d", packName, p.n), p.pack}
-	p.pack, p.n = nil, p.n+1
+	full := piece{fmt.Sprintf("%s%d", packName, p.name), p.pack}
+	p.pack, p.n, p.name = nil, p.n+1, p.name+1
 	return p.emit(full)
 }
 

@@ -21,14 +21,11 @@ func (a *attempt) restore(ctx context.Context) error {
 		if err == nil {
 			err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
 		}
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("task %s: %w: checkpoint %s: %w", a.cfg.Task, ErrRestore, id, err)
-		}
 		if err == nil { // a crash may have come between the verdict and the commit
 			err = a.pipeline.Completed(ctx, int64(id))
 		}
 		if err != nil {
-			return fmt.Errorf("task %s: restore checkpoint %s: %w", a.cfg.Task, id, err)
+			return fmt.Errorf("task %s: %w: checkpoint %s: %w", a.cfg.Task, ErrRestore, id, err)
 		}
 	}
 	a.log.Info().Stringer("checkpoint", id).Msg("restored")
@@ -47,6 +44,9 @@ func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string
 	handle, err := handleOf(record, a.cfg.Task)
 	if err != nil {
 		return nil, err
+	}
+	if len(handle.Inline) > 0 {
+		return nil, errors.New("its state is in the ack itself; this worker did not write that")
 	}
 	pieces := make([]piece, len(handle.Chunks))
 	group, ctx := errgroup.WithContext(ctx)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,14 +19,20 @@ var (
 	ErrSuperseded = errors.New("another worker has taken up the task")
 	// ErrRestore: the restore point cannot be put in place. Starting without it would lose state, so the worker does not.
 	ErrRestore = errors.New("restore failed")
-	// errLapsed: nobody could have seen a sign of life of this attempt for longer than it lives. The worker registers anew.
-	errLapsed = errors.New("presence lapsed")
+	// errLapsed: nobody could have seen a sign of life of this attempt for longer than it lives. Unless another process has
+	// taken up the task meanwhile, the worker registers anew.
+	errLapsed = errors.New("no sign of life")
+	// errForgotten: the coordinator's log does not hold this registration any more. The worker registers anew.
+	errForgotten = errors.New("the coordinator does not know this attempt")
 )
 
 // Worker works on one task of a job.
 type Worker struct {
 	cfg Config
 	log zerolog.Logger
+
+	hurry     chan struct{} // closed by the first Hurry; nobody sends
+	hurryOnce sync.Once
 }
 
 // New checks the configuration. It starts nothing.
@@ -36,100 +42,53 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	log := cfg.Logger.With().Stringer("job", cfg.Log.Job()).Stringer("task", cfg.Task).Logger()
-	return &Worker{cfg: cfg, log: log}, nil
+	return &Worker{cfg: cfg, log: log, hurry: make(chan struct{})}, nil
 }
+
+// Hurry makes a shutdown wait for nothing: a cut that is being stored is given up and declined. It does not begin one, and
+// does not wait for it. It may be called from any goroutine and any number of times.
+func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 
 // Run registers, restores and processes until the input has ended and a completed checkpoint holds the end state; then it
 // returns nil. It returns nil too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
-// that is being stored. An attempt whose presence lapsed is given up, and the task registers anew. Any other error ends
-// it: one of the job's own functions, [ErrSuperseded], [ErrRestore].
+// that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, is given up, and the task
+// registers anew, unless another process has it by then. Any other error ends Run: one of the job's own functions (an
+// [engine.OperatorError]), [ErrSuperseded], [ErrRestore]. Call it once.
 func (w *Worker) Run(ctx context.Context) error {
 	for {
-		err := w.attempt(ctx)
+		assigned, err := w.attempt(ctx)
+		if errors.Is(err, errLapsed) && ctx.Err() == nil {
+			if taken := w.lookAround(ctx, assigned); taken != nil {
+				err = taken
+			}
+		}
 		switch {
-		case errors.Is(err, errLapsed) && ctx.Err() == nil:
-			w.log.Warn().Err(err).Msg("no sign of life could be given for too long; registering anew")
-		case err != nil && ctx.Err() != nil && !errors.Is(err, ErrSuperseded) && errors.Is(err, context.Cause(ctx)):
+		case err == nil, errors.Is(err, ErrSuperseded):
+			return err
+		case ctx.Err() != nil && (isVoid(err) || endedBy(ctx, err)):
 			return nil
+		case isVoid(err):
+			w.log.Warn().Err(err).Msg("registering anew")
 		default:
 			return err
 		}
 	}
 }
 
+// endedBy reports whether err says no more than that ctx has ended.
+func endedBy(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())
+}
+
 // attempt is one registration of the task and what follows from it.
-func (w *Worker) attempt(ctx context.Context) error {
-	instance := "worker-" + eventlog.NewInstanceID()
-	assigned, err := w.register(ctx, instance)
+func (w *Worker) attempt(ctx context.Context) (eventlog.Assignment, error) {
+	r, err := w.register(ctx)
 	if err != nil {
-		return err
+		return r.assigned, err
 	}
-	log := w.log.With().Int64("attempt", int64(assigned.Attempt)).Logger()
-	log.Info().Stringer("restore", assigned.Restore).Msg("registered")
-	pipeline, err := w.cfg.Build(Start{
-		Job: w.cfg.Log.Job(), Task: w.cfg.Task, Index: w.cfg.Index, Count: w.cfg.Count,
-		Attempt: assigned.Attempt, Restore: assigned.Restore,
-	})
-	if err != nil {
-		return fmt.Errorf("build the pipeline of task %s: %w", w.cfg.Task, err)
-	}
-	a := newAttempt(w, log, assigned, pipeline)
-	return a.run(ctx)
-}
-
-// register announces the instance and waits until the coordinator has given it an attempt.
-func (w *Worker) register(ctx context.Context, instance events.InstanceID) (eventlog.Assignment, error) {
-	err := w.cfg.Log.Beat(ctx, w.cfg.Task, eventlog.Presence{Instance: instance, Phase: "registering"}, w.cfg.PresenceTTL)
-	if err != nil {
-		w.log.Warn().Err(err).Msg("give a sign of life before registering")
-	}
-	e := &events.TaskRegistered{Task: w.cfg.Task, Instance: instance, Host: host(), PID: int64(os.Getpid())}
-	if err := w.publish(ctx, e); err != nil {
-		return eventlog.Assignment{}, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	beats := make(chan struct{}) // closed by the goroutine below when it has ended
-	go func() {
-		defer close(beats)
-		w.beatUntilAssigned(ctx, instance)
-	}()
-	defer func() { cancel(); <-beats }()
-	return w.awaitAssignment(ctx, instance)
-}
-
-// beatUntilAssigned keeps a registration alive that the coordinator takes its time to answer.
-func (w *Worker) beatUntilAssigned(ctx context.Context, instance events.InstanceID) {
-	for sleep(ctx, w.cfg.PresenceTTL/3) {
-		p := eventlog.Presence{Instance: instance, Phase: "registering"}
-		if err := w.cfg.Log.Beat(ctx, w.cfg.Task, p, w.cfg.PresenceTTL); err != nil && ctx.Err() == nil {
-			w.log.Warn().Err(err).Msg("give a sign of life")
-		}
-	}
-}
-
-// awaitAssignment looks at the task's assignment after each change of the control state, which points to it.
-func (w *Worker) awaitAssignment(ctx context.Context, instance events.InstanceID) (eventlog.Assignment, error) {
-	w.log.Info().Str("instance", instance.String()).Msg("waiting for the coordinator")
-	seen := int64(-1)
-	for control, err := range w.cfg.Log.FollowControl(ctx, w.followOptions()) {
-		if err != nil {
-			return eventlog.Assignment{}, fmt.Errorf("follow the control feed: %w", err)
-		}
-		if control.TasksVersion == seen {
-			continue
-		}
-		a, ok, err := w.cfg.Log.Assignment(ctx, w.cfg.Task)
-		switch {
-		case err != nil:
-			w.log.Warn().Err(err).Msg("read the assignment")
-			continue
-		case ok && a.Instance == instance:
-			return a, nil
-		}
-		seen = control.TasksVersion
-	}
-	return eventlog.Assignment{}, context.Cause(ctx)
+	log := w.log.With().Int64("attempt", int64(r.assigned.Attempt)).Logger()
+	log.Info().Stringer("restore", r.assigned.Restore).Msg("registered")
+	return r.assigned, newAttempt(w, log, r).run(ctx)
 }
 
 func (w *Worker) publish(ctx context.Context, e events.Event) error {

@@ -1,0 +1,87 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/events/eventlog"
+)
+
+// cut is a snapshot that was taken, whatever became of storing it.
+type cut struct {
+	order
+	after bool // taken when the input had ended
+}
+
+// notify tells the pipeline what became of its cuts, and repeats what the pipeline did not manage. It returns the
+// completed checkpoint that holds the end state, if there is one.
+//
+// Only a completed checkpoint that this attempt has cut commits anything: one forced by hand without our ack covers
+// nothing of ours. What is pending no more and is not the newest completed one counts as failed, a savepoint too: its cut
+// stays in the next one.
+func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finished bool) {
+	if len(a.cuts) == 0 || a.lapsed() {
+		return events.NoCheckpoint, false
+	}
+	latest := a.last.LatestCompleted
+	if i := slices.IndexFunc(a.cuts, func(c cut) bool { return c.id == latest && !a.pending(c.order) }); i >= 0 {
+		if err := a.pipeline.Completed(ctx, int64(latest)); err != nil {
+			a.log.Error().Err(err).Stringer("checkpoint", latest).Msg("commit; it is tried again")
+			return events.NoCheckpoint, false
+		}
+		a.log.Debug().Stringer("checkpoint", latest).Msg("committed")
+		final, finished = latest, a.cuts[i].after
+		a.cuts = slices.Delete(a.cuts, 0, i+1)
+	}
+	a.cuts = slices.DeleteFunc(a.cuts, func(c cut) bool {
+		if a.pending(c.order) {
+			return false
+		}
+		err := a.pipeline.Failed(ctx, int64(c.id))
+		if err != nil {
+			a.log.Error().Err(err).Stringer("checkpoint", c.id).Msg("tell the pipeline that a checkpoint failed; it is tried again")
+		}
+		return err == nil
+	})
+	return final, finished
+}
+
+// pending reports whether the newest state waits for the checkpoint.
+func (a *attempt) pending(o order) bool {
+	return slices.ContainsFunc(a.last.Pending, func(p eventlog.PendingCheckpoint) bool { return orderOf(p) == o })
+}
+
+// lastRetry is how long a task that has read all its input waits for a checkpoint before it asks again.
+const lastRetry = 5 * time.Second
+
+// askForLast asks for the checkpoint that holds the end state: a job without an interval would never have one. Nothing is
+// asked for while any is pending: when that one ends, what has been asked for by others may serve this task too.
+func (a *attempt) askForLast(ctx context.Context) {
+	waiting := a.cutting != nil || len(a.last.Pending) > 0 || slices.ContainsFunc(a.cuts, func(c cut) bool { return c.after })
+	if !a.ended || waiting || time.Since(a.asked) < lastRetry {
+		return
+	}
+	a.asked = time.Now()
+	e := &events.CheckpointRequested{
+		Request: "last-" + events.RequestID(eventlog.NewInstanceID()), Type: events.TypeCheckpoint,
+		Cause: "end of input", By: fmt.Sprintf("task %s attempt %s", a.cfg.Task, a.assigned.Attempt),
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastRetry)
+	defer cancel()
+	if err := a.publish(ctx, e); err != nil {
+		a.log.Warn().Err(err).Msg("ask for the last checkpoint")
+	}
+}
+
+// finish says that the end state is in a completed checkpoint.
+func (a *attempt) finish(ctx context.Context, final events.CheckpointID) error {
+	e := &events.TaskFinished{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Checkpoint: final}
+	if err := a.publish(ctx, e); err != nil {
+		return err
+	}
+	a.log.Info().Stringer("checkpoint", final).Msg("finished")
+	return nil
+}
