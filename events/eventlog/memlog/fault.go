@@ -3,6 +3,7 @@ package memlog
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -120,4 +121,9 @@ func (l *Log) damage(effect func()) {
 	defer l.mu.Unlock()
 	effect()
 	l.logChanged.signal()
+}
+
+// DropToken deletes the token and the lease.
+func (l *Log) DropToken() {
+	l.damage(func() { l.state.epoch, l.state.instance, l.state.expires = 0, "", time.Time{} })
 }

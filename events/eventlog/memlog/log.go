@@ -66,10 +66,7 @@ func (l *Log) publish(ctx context.Context, w eventlog.Wire) error {
 			l.add(fieldsOf(w))
 			return nil
 		})
-		if !errors.Is(err, eventlog.ErrUnknownOutcome) {
-			return err
-		}
-		if pause(ctx, retryWait) != nil {
+		if !errors.Is(err, eventlog.ErrUnknownOutcome) || pause(ctx, retryWait) != nil {
 			return err
 		}
 	}
@@ -101,8 +98,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return context.Cause(ctx) // when both are due at one instant of virtual time too
 }

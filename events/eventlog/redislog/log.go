@@ -27,11 +27,13 @@ type Config struct {
 }
 
 // Tune sets what a client for [Open] needs, and what keeps it quiet: no command is sent twice, a deadline of the context holds, an
-// exhausted pool shows within a second, and the server is not told what older ones answer with errors.
+// exhausted pool or a refused connection shows within a second (all waiting is done here), and the server is not told what older ones
+// answer with errors.
 func Tune(o *redis.UniversalOptions) {
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
 	o.PoolTimeout = time.Second
+	o.DialerRetries = 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
