@@ -1,7 +1,6 @@
 package events
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 )
@@ -201,8 +200,6 @@ func checkLeast[T ~int64](field string, n, least T) error {
 	}
 	return nil
 }
-
-func hasByte(b []byte, c byte) bool { return bytes.IndexByte(b, c) >= 0 }
 
 // Levels of the objects of a payload, for the depth of what they hold.
 const (
