@@ -54,7 +54,7 @@ func Main(root *cobra.Command) int {
 		if !ok {
 			return
 		}
-		cancel(fmt.Errorf("signal %s", s))
+		cancel(signalError{s})
 		if s, ok = <-signals; ok {
 			fmt.Fprintf(os.Stderr, "second %s: ending without draining\n", s)
 			if n, ok := s.(syscall.Signal); ok {
@@ -92,3 +92,14 @@ func isCobraUsage(err error) bool {
 	}
 	return false
 }
+
+// Interrupted reports whether err says that a signal ended the command.
+func Interrupted(err error) bool {
+	var s signalError
+	return errors.As(err, &s)
+}
+
+// signalError is the cause with which a signal cancels the context.
+type signalError struct{ os.Signal }
+
+func (s signalError) Error() string { return "signal " + s.String() }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
+	"github.com/tidemark-stream/tidemark/cmd/internal/target"
+	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
+	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/examples/flights"
+)
+
+// The demo's numbers: three workers share 20 000 records, which take about twelve seconds.
+const (
+	demoWorkers  = 3
+	demoSeconds  = 12
+	demoRate     = flights.Lines / demoSeconds // lines a second and worker
+	demoInterval = time.Second
+	demoLife     = 2 * time.Second // of a lease and of a sign of life: short, so that the story is
+	demoLimit    = 90 * time.Second
+)
+
+// demo is one run.
+type demo struct {
+	redisURL string
+	keep     bool
+
+	screen *screen
+	dir    string // for Redis, input, output and the processes' own logs
+	server *demoServer
+	job    *target.Target
+	coord  *child
+	work   [demoWorkers]*child
+	args   []string // --redis and --job for every child
+}
+
+func demoCommand() *cobra.Command {
+	d := &demo{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a whole job on real data, with crashes, and check the answer",
+		Long: `Run a whole job on 20 000 real flight records: a Redis, a coordinator, three workers and a checkpoint a second. On the way
+a worker is killed, the coordinator is killed, and a worker is paused for longer than it may be silent, replaced, and
+woken. At the end every row of the output is compared with the known right answer. Exit code 1 if one differs.`,
+		Example: `  coordinator demo
+  coordinator demo --redis redis://127.0.0.1:6379   # on a Redis of yours; under a job name of its own
+  coordinator demo --keep                           # go on running afterwards, for a look`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
+	}
+	cmd.Flags().StringVar(&d.redisURL, "redis", "", "use this Redis instead of starting one")
+	cmd.Flags().BoolVar(&d.keep, "keep", false, "leave Redis and the coordinator running until interrupted")
+	return cmd
+}
+
+// demoWorkerCommand is "worker run" in this binary: the demo has but one.
+func demoWorkerCommand() *cobra.Command {
+	cmd := workercmd.Run()
+	cmd.Use, cmd.Hidden = "demo-worker", true
+	return cmd
+}
+
+func (d *demo) run(cmd *cobra.Command) (err error) {
+	if os.Getenv("REDIS_URL") != "" && !cmd.Flags().Changed("redis") {
+		d.redisURL = "" // only what is asked for on the command line is worth a demo's keys
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoLimit, errors.New("the demo took too long"))
+	defer cancel()
+	d.screen = newScreen(cmd.OutOrStdout())
+	if d.dir, err = os.MkdirTemp("", "tidemark-demo-"); err != nil {
+		return fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.cleanUp(err)) }()
+	if err := d.setUp(ctx); err != nil {
+		return err
+	}
+	if err := d.play(ctx); err != nil {
+		return fmt.Errorf("%w\nthe processes' own logs are in %s", err, d.dir)
+	}
+	if err := d.result(ctx); err != nil {
+		return err
+	}
+	if d.keep {
+		d.screen.line("")
+		d.screen.line("Redis and the coordinator go on running; the files are in %s. Ctrl-C ends it.", d.dir)
+		<-cmd.Context().Done()
+	}
+	return nil
+}
+
+// setUp starts Redis and everything on it.
+func (d *demo) setUp(ctx context.Context) error {
+	d.screen.title("Tidemark: one job, three workers, a checkpoint a second, and some crashes")
+	jobName := target.DefaultJob
+	var err error
+	if d.redisURL == "" {
+		if d.server, err = startRedis(ctx, d.dir); err != nil {
+			return err
+		}
+		d.redisURL = d.server.url
+		d.screen.fact("redis", d.server.what)
+	} else {
+		jobName = "demo-" + string(eventlog.NewInstanceID())[:8]
+		d.screen.fact("redis", "yours; all keys are under {"+jobName+"}")
+	}
+	if err := os.Mkdir(filepath.Join(d.dir, "out"), 0o755); err != nil {
+		return fmt.Errorf("make a folder for the output: %w", err)
+	}
+	if err := flights.WriteInput(d.input()); err != nil {
+		return err
+	}
+	d.args = []string{"--redis", d.redisURL, "--job", jobName}
+	if d.server != nil && d.server.embedded {
+		d.args = append(d.args, "--embedded-redis")
+	}
+	if d.job, err = d.open(ctx); err != nil {
+		return err
+	}
+	d.screen.fact("job", fmt.Sprintf("%s: flights, sum and maximum of delay, for each origin and day", jobName))
+	d.screen.fact("input", fmt.Sprintf("%s records in true arrival order, up to 491 minutes out of event-time order", thousands(flights.Lines)))
+	d.screen.line("")
+	return nil
+}
+
+// open makes the demo's own connection.
+func (d *demo) open(ctx context.Context) (*target.Target, error) {
+	var flags target.Flags
+	cmd := &cobra.Command{}
+	flags.Add(cmd)
+	if err := cmd.ParseFlags(d.args); err != nil {
+		return nil, fmt.Errorf("open the demo's job: %w", err)
+	}
+	return flags.Open(ctx, zerolog.Nop())
+}
+
+func (d *demo) input() string { return filepath.Join(d.dir, "flights.jsonl.gz") }
+
+func (d *demo) output(i int) string {
+	return filepath.Join(d.dir, "out", fmt.Sprintf("task-%d.jsonl", i+1))
+}
+
+// cleanUp ends every process that the demo started and removes its files, unless something failed or they are to stay.
+func (d *demo) cleanUp(cause error) error {
+	var errs error
+	for _, c := range d.work {
+		c.kill()
+	}
+	d.coord.terminate()
+	if d.job != nil {
+		errs = errors.Join(errs, d.job.Close())
+	}
+	d.server.stop()
+	if cause != nil && !cli.Interrupted(cause) {
+		return errs
+	}
+	return errors.Join(errs, os.RemoveAll(d.dir))
+}

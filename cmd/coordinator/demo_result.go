@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/examples/flights"
+	"github.com/tidemark-stream/tidemark/projection"
+)
+
+// result compares the output with the right answer and shows where to look further.
+func (d *demo) result(ctx context.Context) error {
+	var files []string
+	for i := range d.work {
+		files = append(files, d.output(i))
+	}
+	rows, err := flights.ReadRows(files...)
+	if err != nil {
+		return err
+	}
+	d.screen.line("")
+	d.showRows(rows)
+	total := int64(0)
+	for _, r := range rows {
+		total += r.Flights
+	}
+	d.screen.line("")
+	if err := flights.Check(rows); err != nil {
+		d.screen.line("  %s %s rows, %s flights", d.screen.p.Red("✗ wrong:"), thousands(len(rows)), thousands(int(total)))
+		return err
+	}
+	d.screen.line("  %s all %s rows and %s flights equal the known right answer", d.screen.p.Green("✓"), thousands(len(rows)), thousands(int(total)))
+	if err := d.showStory(ctx); err != nil {
+		return err
+	}
+	d.showNext()
+	return nil
+}
+
+// showRows prints the head of the table.
+func (d *demo) showRows(rows []flights.Day) {
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, func(a, b flights.Day) int {
+		if c := strings.Compare(a.Origin, b.Origin); c != 0 {
+			return c
+		}
+		return int(a.Start/1000 - b.Start/1000)
+	})
+	table := [][]string{{"  ORIGIN", "DAY", "FLIGHTS", "DELAY SUM", "DELAY MAX"}}
+	for _, r := range rows[:min(5, len(rows))] {
+		table = append(table, []string{
+			"  " + r.Origin, time.UnixMilli(r.Start).UTC().Format(time.DateOnly), strconv.FormatInt(r.Flights, 10),
+			fmt.Sprintf("%d min", r.Sum), fmt.Sprintf("%d min", r.Max),
+		})
+	}
+	table = append(table, []string{fmt.Sprintf("  … %s rows", thousands(len(rows)))})
+	d.screen.p.Table(table)
+}
+
+// showStory prints one checkpoint event by event: one that failed, since that is what people ask about.
+func (d *demo) showStory(ctx context.Context) error {
+	state, err := foldNow(ctx, d.job)
+	if err != nil {
+		return err
+	}
+	id := state.LatestCompleted()
+	for _, c := range state.History() {
+		if c.Phase == projection.PhaseFailed && c.Reason == events.FailedTaskRestarted {
+			id = c.ID
+		}
+	}
+	if id.IsZero() {
+		return errors.New("no checkpoint completed")
+	}
+	d.screen.line("")
+	d.screen.line("  The story of checkpoint %s, from the log:", id)
+	d.screen.line("")
+	lines, err := storyOf(ctx, d.job, id)
+	if err != nil {
+		return err
+	}
+	printStory(d.screen.p, lines, "  ")
+	return nil
+}
+
+// showNext prints commands to try.
+func (d *demo) showNext() {
+	flags := strings.Join(d.args, " ")
+	d.screen.line("")
+	if d.keep {
+		d.screen.line("  Look around, in another terminal:")
+	} else {
+		d.screen.line("  The same by hand, with any Redis (coordinator demo --keep leaves this one running):")
+		flags = "--redis redis://127.0.0.1:6379"
+	}
+	for _, verb := range []string{"status", "list", "show 3", "log --kind checkpoint_failed", "trigger"} {
+		d.screen.line("    go run ./cmd/coordinator %s %s", verb, flags)
+	}
+}

@@ -1,0 +1,18 @@
+// Command worker runs tasks of a job: see "worker run --help".
+package main
+
+import (
+	"os"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
+	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
+)
+
+func main() {
+	cli.SetUpLogTimes()
+	root := cli.NewRoot("worker", "Work on tasks of a Tidemark job",
+		"Work on tasks of a Tidemark job: process records, and take part in its checkpoints.")
+	run := workercmd.Run()
+	root.AddCommand(run, workercmd.Health(), cli.ConfigCommand(run))
+	os.Exit(cli.Main(root))
+}
