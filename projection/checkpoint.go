@@ -3,6 +3,7 @@ package projection
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -183,12 +184,7 @@ func (c *checkpoint) view() Checkpoint {
 func (c *checkpoint) clone() *checkpoint {
 	d := *c
 	d.slots = slices.Clone(c.slots)
-	if c.byName != nil {
-		d.byName = make(map[events.TaskID]int32, len(c.byName))
-		for k, v := range c.byName {
-			d.byName[k] = v
-		}
-	}
+	d.byName = maps.Clone(c.byName)
 	return &d
 }
 
@@ -237,7 +233,7 @@ func (c *checkpoint) fill(i int, s slot) (last bool) {
 
 // add opens a slot in a checkpoint by count.
 func (c *checkpoint) add(id events.TaskID) int {
-	c.byName[id] = int32(len(c.slots)) //nolint:gosec // at most Required slots, each after an ack in memory
+	c.byName[id] = int32(len(c.slots)) // at most Required slots, each after an ack in memory
 	c.slots = append(c.slots, slot{})
 	return len(c.slots) - 1
 }

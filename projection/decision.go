@@ -13,6 +13,8 @@ import (
 type Decision interface {
 	// Key tells repeats apart: while the effect of a decision is in flight, those with an equal key are to be ignored.
 	Key() Key
+
+	decision() // seals the set
 }
 
 // Key is the identity of a decision; comparable. There is one Trigger, one Retire and one Discard in flight at most.
@@ -100,3 +102,11 @@ func (Retire) Key() Key { return Key{What: "retire", Checkpoint: events.NoCheckp
 
 // Key implements [Decision]; all discards share one.
 func (Discard) Key() Key { return Key{What: "discard", Checkpoint: events.NoCheckpoint} }
+
+func (Trigger) decision()  {}
+func (Refuse) decision()   {}
+func (Fail) decision()     {}
+func (Finalize) decision() {}
+func (Lose) decision()     {}
+func (Retire) decision()   {}
+func (Discard) decision()  {}

@@ -28,9 +28,7 @@ func dump(s *projection.State) []string {
 			out = append(out, dumpCheckpoint(c))
 		}
 	}
-	for _, r := range queueAndOwed(s) {
-		out = append(out, r)
-	}
+	out = append(out, queueAndOwed(s)...)
 	if !s.Trimmed().IsZero() {
 		out = append(out, "trimmed before "+s.Trimmed().String())
 	}

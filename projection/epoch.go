@@ -63,7 +63,7 @@ func (s *State) indexTasks() {
 	s.expected = slices.Compact(s.expected)
 	s.index = make(map[events.TaskID]int32, len(s.expected))
 	for i, id := range s.expected {
-		s.index[id] = int32(i) //nolint:gosec // a policy of 8 MiB cannot name 2^31 tasks
+		s.index[id] = int32(i) // a policy of 8 MiB cannot name 2^31 tasks
 	}
 }
 

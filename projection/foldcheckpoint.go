@@ -56,7 +56,7 @@ func (c *coder) names(p *checkpoint) {
 	}
 	p.byName = make(map[events.TaskID]int32, len(names))
 	for i, id := range names {
-		p.byName[id] = int32(i) //nolint:gosec // bounded by the length of the fold
+		p.byName[id] = int32(i) // bounded by the length of the fold
 	}
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-stream/tidemark/events"
@@ -70,8 +71,8 @@ func ending(end *Line) string {
 
 // slowest names the task whose ack came last.
 func slowest(story []Line) string {
-	for i := len(story) - 1; i >= 0; i-- {
-		if l := story[i]; l.Kind == events.KindTaskAcked && l.Outcome.Changed() {
+	for _, l := range slices.Backward(story) {
+		if l.Kind == events.KindTaskAcked && l.Outcome.Changed() {
 			return fmt.Sprintf("last ack by %s at %s", l.Task, Offset(l.Offset))
 		}
 	}
