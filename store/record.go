@@ -94,6 +94,8 @@ func DecodeRecord(key string, id events.CheckpointID, data []byte, limit int) (*
 
 func (c *Checkpoint) validate() error {
 	switch {
+	case c == nil:
+		return fmt.Errorf("%w: no checkpoint", ErrInvalid)
 	case c.ID < 0:
 		return fmt.Errorf("%w: checkpoint id %d is negative", ErrInvalid, int64(c.ID))
 	case c.Version < LegacySnapshotVersion || c.Version > CurrentSnapshotVersion:

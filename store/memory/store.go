@@ -57,6 +57,9 @@ func (s *Store) PutRaw(id events.CheckpointID, raw []byte) {
 
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
+	if cp == nil {
+		return fmt.Errorf("create checkpoint: %w: it is nil", store.ErrInvalid)
+	}
 	return s.write(ctx, "create", cp.ID, func() error {
 		c := *cp
 		if c.Nonce == "" {
@@ -79,6 +82,9 @@ func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
 
 // Store implements [store.Store].
 func (s *Store) Store(ctx context.Context, cp *store.Checkpoint) error {
+	if cp == nil {
+		return fmt.Errorf("store checkpoint: %w: it is nil", store.ErrInvalid)
+	}
 	return s.write(ctx, "store", cp.ID, func() error {
 		b, err := store.EncodeRecord(cp, s.opts.MaxRecord)
 		if err != nil {

@@ -51,6 +51,9 @@ func (s *Store) Close() error {
 
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
+	if cp == nil {
+		return fmt.Errorf("create checkpoint: %w: it is nil", store.ErrInvalid)
+	}
 	c := *cp
 	if c.Nonce == "" {
 		c.Nonce = rand.Text()
@@ -81,6 +84,9 @@ func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
 
 // Store implements [store.Store].
 func (s *Store) Store(ctx context.Context, cp *store.Checkpoint) error {
+	if cp == nil {
+		return fmt.Errorf("store checkpoint: %w: it is nil", store.ErrInvalid)
+	}
 	rec, err := s.encode(cp)
 	if err == nil {
 		err = s.writable(ctx)

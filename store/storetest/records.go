@@ -81,7 +81,9 @@ func recordRules() []rule {
 			is(t, "load", err, store.ErrNotFound)
 			equal(t, "left", left(t, s.Store), "[]")
 		}},
-		{"a negative id is invalid", func(t *testing.T, s Subject) {
+		{"a negative id and no checkpoint are invalid", func(t *testing.T, s Subject) {
+			is(t, "create nil", s.Store.Create(t.Context(), nil), store.ErrInvalid)
+			is(t, "store nil", s.Store.Store(t.Context(), nil), store.ErrInvalid)
 			is(t, "create", s.Store.Create(t.Context(), store.New(-1, 1)), store.ErrInvalid)
 			is(t, "store", s.Store.Store(t.Context(), store.New(-5, 1)), store.ErrInvalid)
 		}},
