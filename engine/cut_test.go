@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -510,4 +511,59 @@ func TestUnchangedGroupsGiveTheSameBytes(t *testing.T) {
 	if changed != 1 || len(first) != len(second) {
 		t.Errorf("%d key groups changed, of %d items", changed, len(second))
 	}
+}
+
+// Windows emit their keys in the order of their first records, over any number of restores.
+func TestOrderOfKeysSurvivesRestores(t *testing.T) {
+	in := []string{"z", "y", "x", "b", "a", "c"}
+	var rows engine.Rows[string]
+	var items map[string][]byte
+	for stop := 1; stop <= len(in); stop++ { // one record per attempt
+		g := engine.New(engine.Config{MaxParallelism: 3})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var p *engine.Pipeline
+		src := engine.From(g, seekable{in, func(i int64) {
+			if i == int64(stop) && stop < len(in) {
+				for p.Progress().RecordsIn < i {
+					runtime.Gosched()
+				}
+				cancel(errBoom)
+			}
+		}})
+		w := engine.Window(engine.KeyBy(src, func(s string) string { return s }), window.Tumbling(time.Hour))
+		engine.ToRows(engine.Map(engine.CountWindow(w), func(r engine.Result[string, int64]) string { return r.Key }), &rows)
+		p = build(t, g)
+		if items != nil {
+			if err := p.Restore(t.Context(), items, engine.Adopt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := p.Run(ctx)
+		if stop < len(in) != errors.Is(err, errBoom) {
+			t.Fatal(err)
+		}
+		items = encode(t, mustCut(t, p, int64(stop)))
+		cancel(nil)
+	}
+	if d := cmp.Diff(in, rows.All()); d != "" {
+		t.Error(d)
+	}
+}
+
+// seekable is a source that waits for its end before the record at which before ends the run.
+type seekable struct {
+	in     []string
+	before func(i int64)
+}
+
+func (s seekable) Seekable() bool { return true }
+
+func (s seekable) Run(_ context.Context, c *engine.Collector[string]) error {
+	for i := c.From(); i < int64(len(s.in)); i++ {
+		s.before(i)
+		if err := c.Collect(s.in[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

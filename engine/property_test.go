@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,13 +38,17 @@ type plan struct {
 
 func drawPlan(t *rapid.T) plan {
 	size := rapid.Int64Range(1, 50).Draw(t, "size")
+	in := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
+		return event{rapid.SampledFrom([]string{"", "a", "b", "cc", "ä"}).Draw(t, "key"), rapid.Int64Range(-100, 100).Draw(t, "ts"), rapid.Int64Range(-5, 5).Draw(t, "n")}
+	}), 0, 80).Draw(t, "in")
+	for i := range in { // time goes on, with disorder, from before the epoch
+		in[i].TS += int64(i)*5 - 100
+	}
 	return plan{
-		in: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
-			return event{rapid.StringN(0, 2, 4).Draw(t, "key"), rapid.Int64Range(-200, 200).Draw(t, "ts"), rapid.Int64Range(-5, 5).Draw(t, "n")}
-		}), 0, 80).Draw(t, "in"),
+		in:        in,
 		size:      time.Duration(size) * time.Millisecond,
 		offset:    time.Duration(rapid.Int64Range(0, size-1).Draw(t, "offset")) * time.Millisecond,
-		disorder:  time.Duration(rapid.Int64Range(0, 300).Draw(t, "disorder")) * time.Millisecond,
+		disorder:  time.Duration(rapid.Int64Range(0, 150).Draw(t, "disorder")) * time.Millisecond,
 		groups:    rapid.IntRange(1, 9).Draw(t, "groups"),
 		queue:     rapid.IntRange(1, 16).Draw(t, "queue"),
 		raw:       rapid.Bool().Draw(t, "raw"),
@@ -54,14 +59,14 @@ func drawPlan(t *rapid.T) plan {
 // watched is a seekable source that calls before ahead of each record, on its own goroutine.
 type watched struct {
 	in     []event
-	before func(i int64)
+	before func(ctx context.Context, i int64)
 }
 
 func (w watched) Seekable() bool { return true }
 
-func (w watched) Run(_ context.Context, c *engine.Collector[event]) error {
+func (w watched) Run(ctx context.Context, c *engine.Collector[event]) error {
 	for i := c.From(); i < int64(len(w.in)); i++ {
-		w.before(i)
+		w.before(ctx, i)
 		if err := c.CollectAt(w.in[i], w.in[i].TS); err != nil {
 			return err
 		}
@@ -71,9 +76,9 @@ func (w watched) Run(_ context.Context, c *engine.Collector[event]) error {
 
 // hooks are where a run is disturbed.
 type hooks struct {
-	before func(i int64)          // on the source's goroutine
-	early  func(e event) error    // in the first operator
-	late   func(row string) error // behind the last
+	before func(ctx context.Context, i int64) // on the source's goroutine
+	early  func(e event) error                // in the first operator
+	late   func(row string) error             // behind the last
 }
 
 // graph is the pipeline of a plan: running sums per key and windows of them, into one stream of text.
@@ -116,7 +121,7 @@ func (p plan) graph(h hooks, sink func(engine.Stream[string])) *engine.Graph {
 }
 
 func calm() hooks {
-	return hooks{func(int64) {}, func(event) error { return nil }, func(string) error { return nil }}
+	return hooks{func(context.Context, int64) {}, func(event) error { return nil }, func(string) error { return nil }}
 }
 
 // disturbance decides, attempt by attempt, when to cut and when to die.
@@ -124,12 +129,13 @@ type disturbance struct {
 	cutAt   map[int64]bool // before which records a cut is taken
 	lost    map[int64]bool // which of those never complete
 	crashes []int          // for each attempt but the last: after how many calls of a hook it dies
+	behind  bool           // cuts are taken wherever the pipeline is, not only when it has caught up
 	late    bool           // it dies behind the window instead of before
 }
 
 func drawDisturbance(t *rapid.T, n int) disturbance {
-	positions := rapid.SliceOfN(rapid.Int64Range(0, int64(max(n-1, 0))), 0, 6)
-	d := disturbance{cutAt: map[int64]bool{}, lost: map[int64]bool{}, late: rapid.Bool().Draw(t, "late")}
+	positions := rapid.SliceOfN(rapid.Int64Range(0, int64(max(n-1, 0))), 0, 8)
+	d := disturbance{cutAt: map[int64]bool{}, lost: map[int64]bool{}, late: rapid.Bool().Draw(t, "late"), behind: rapid.Bool().Draw(t, "behind")}
 	for _, i := range positions.Draw(t, "cuts") {
 		d.cutAt[i] = true
 	}
@@ -146,6 +152,7 @@ func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, s
 	for attempt := 0; ; attempt++ {
 		var pl *engine.Pipeline
 		var cutErr error
+		var last *engine.Snapshot
 		calls := 0
 		die := func() error {
 			if calls++; attempt < len(d.crashes) && calls == d.crashes[attempt] {
@@ -154,17 +161,19 @@ func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, s
 			return nil
 		}
 		h := calm()
-		h.before = func(i int64) {
+		h.before = func(run context.Context, i int64) {
 			if !d.cutAt[i] {
 				return
+			}
+			for !d.behind && pl.Progress().RecordsIn < i && run.Err() == nil {
+				runtime.Gosched() // until the pipeline has caught up
 			}
 			s, err := pl.Cut(ctx, i)
 			if errors.Is(err, engine.ErrFailed) {
 				return
 			}
-			items, err := encodeAll(s, err)
 			if cutErr = errors.Join(cutErr, err); err == nil && !d.lost[i] {
-				newest = items
+				last = s
 			}
 		}
 		if d.late {
@@ -184,6 +193,14 @@ func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, s
 			return err
 		}
 		err = errors.Join(pl.Run(ctx), cutErr)
+		// Encoding only now, when the pipeline has gone on, shows whether the cut was deep.
+		if last != nil {
+			items, err := encodeAll(last, nil)
+			if err != nil {
+				return err
+			}
+			newest = items
+		}
 		if errors.Is(err, errBoom) && cutErr == nil {
 			continue
 		}
