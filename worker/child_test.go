@@ -1,0 +1,5 @@
+package worker_test
+
+const childEnv = "TIDEMARK_WORKER_TEST_CHILD"
+
+func childMain() int { return 2 }
