@@ -155,17 +155,19 @@ func (s *Store) Complete(
 		if result = cp; cp.Completed {
 			return nil, nil
 		}
-		if merge != nil {
-			if err := merge(cp); err != nil {
-				return nil, err
-			}
+		if merge == nil {
+			cp.Complete()
+			return s.encode(cp)
+		}
+		if err := merge(cp); err != nil {
+			return nil, err
 		}
 		cp.ID, cp.Completed = id, true
 		rec, err := s.encode(cp)
 		if err != nil {
 			return nil, err
 		}
-		result, err = s.decode(id, &image{exists: true, raw: rec.raw})
+		result, err = s.decode(id, &image{exists: true, raw: rec.raw}) // merge may keep what it put in
 		return rec, err
 	})
 	if err != nil {

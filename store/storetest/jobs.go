@@ -161,7 +161,7 @@ func chunkRules() []jobRule {
 					ok(t, name, err)
 					equal(t, name+": raw", ref.Raw, int64(size))
 					equal(t, name+": digest", ref.Digest, store.Digest(data))
-					if ref.Bytes > int64(size)+store.FrameHeader || kind == "even" && size >= 1000 && ref.Bytes > 200 {
+					if ref.Bytes > int64(size)+store.FrameHeader || kind == "even" && size >= 1000 && ref.Bytes > 300 {
 						t.Errorf("%s: stored as %d bytes", name, ref.Bytes)
 					}
 					got, err := s.Job.GetChunk(t.Context(), ref.Digest)
