@@ -11,7 +11,12 @@ import (
 	"github.com/tidemark-stream/tidemark/projection"
 )
 
-const keyControl = "control"
+const (
+	keyControl = "control"
+	// mostUnlanded bounds what a control state says of checkpoints that have not landed: at the start of a reign that is all
+	// that is kept.
+	mostUnlanded = 64
+)
 
 // repeatControl is how often the control state is written although nothing changed: a worker that lost it, and one whose
 // Redis lost it, is level again after that.
@@ -21,26 +26,28 @@ const repeatControl = 10 * time.Second
 // has landed: a checkpoint whose record is not marked yet is not announced, nor is a restore point that names it.
 func (l *loop) announce(r *reign) {
 	again := l.clock()-r.told >= repeatControl
-	if !r.stale && !again || l.logLane.runs(keyControl) {
+	if !r.stale && !again || !l.logLane.ready(l.clock(), keyControl) {
 		return
 	}
+	var changed map[events.TaskID]eventlog.Assignment
+	if r.tasksStale || again {
+		changed = l.changedAssignments(r, again)
+	}
 	control := l.control(r)
-	changed := l.changedAssignments(r)
-	r.stale = false
+	r.stale, r.tasksStale = false, false
 	if len(changed) == 0 && r.told > 0 && sameControl(control, r.announced) && !again {
 		return
 	}
-	l.logLane.start(r.ctx, l.clock(), keyControl, func(ctx context.Context) result {
-		if len(changed) > 0 {
-			if err := r.insist(ctx, func() error { return r.term.WriteTasks(ctx, changed) }); err != nil {
-				return l.failed(r, "write the assignments", err)
-			}
+	r.told = l.clock()
+	l.logLane.start(r.ctx, r.told, keyControl, func(ctx context.Context) result {
+		if err := write(ctx, r.term, changed, control); err != nil {
+			res := l.failed(r, "write the control state", err)
+			also := res.done
+			res.done = func(l *loop) { r.stale, r.tasksStale = true, true; also(l) }
+			return res
 		}
-		if err := r.insist(ctx, func() error { return r.term.WriteControl(ctx, control) }); err != nil {
-			return l.failed(r, "write the control state", err)
-		}
-		return result{done: func(l *loop) {
-			r.announced, r.told = control, l.clock()
+		return result{done: func(*loop) {
+			r.announced = control
 			for task, a := range changed {
 				r.assigned[task] = a
 			}
@@ -48,11 +55,19 @@ func (l *loop) announce(r *reign) {
 	})
 }
 
+func write(ctx context.Context, term eventlog.Term, changed map[events.TaskID]eventlog.Assignment, c eventlog.Control) error {
+	if len(changed) > 0 {
+		if err := term.WriteTasks(ctx, changed); err != nil {
+			return err
+		}
+	}
+	return term.WriteControl(ctx, c)
+}
+
 // control is the state to announce now.
 func (l *loop) control(r *reign) eventlog.Control {
 	c := eventlog.Control{
-		Position: l.state.Position(), LatestCompleted: r.latestLanded(l.state), TasksVersion: l.state.TasksVersion(),
-		Finished: l.finished(),
+		Position: l.state.Position(), LatestCompleted: r.latest, TasksVersion: l.state.TasksVersion(), Finished: r.finished,
 	}
 	for _, p := range l.undecided(r) {
 		c.Pending = append(c.Pending, eventlog.PendingCheckpoint{
@@ -63,16 +78,17 @@ func (l *loop) control(r *reign) eventlog.Control {
 	return c
 }
 
-// undecided are the checkpoints that workers must not take for failed: those without a verdict, and those whose verdict
-// is in but has not landed. Which of them a worker has answered it knows itself.
+// undecided are the checkpoints that workers must not take for failed: those without a verdict, and the newest of those
+// whose verdict is in but has not landed. Which of them a worker has answered it knows itself.
 func (l *loop) undecided(r *reign) []projection.Checkpoint {
-	list := l.state.Live()
-	for _, c := range l.state.Completed() {
-		if !r.landed[c.ID] {
-			list = append(list, c)
+	var list []projection.Checkpoint
+	for id := range r.unlanded {
+		if cp, ok := l.state.Checkpoint(id); ok && cp.Phase == projection.PhaseCompleted {
+			list = append(list, cp)
 		}
 	}
-	return list
+	slices.SortFunc(list, func(a, b projection.Checkpoint) int { return cmp.Compare(b.ID, a.ID) })
+	return append(list[:min(len(list), mostUnlanded)], l.state.Live()...)
 }
 
 // sameControl compares all but the position, which moves with every event and matters to nobody by itself.
@@ -81,43 +97,25 @@ func sameControl(a, b eventlog.Control) bool {
 		slices.Equal(a.Pending, b.Pending)
 }
 
-// changedAssignments are those that differ from what was written in this reign and whose restore point has landed.
-func (l *loop) changedAssignments(r *reign) map[events.TaskID]eventlog.Assignment {
-	var changed map[events.TaskID]eventlog.Assignment
+// changedAssignments are those that differ from what was written in this reign and whose restore point has landed. Those
+// that a task still waits for are among them each time again: somebody may have deleted the key.
+func (l *loop) changedAssignments(r *reign, again bool) map[events.TaskID]eventlog.Assignment {
+	changed := make(map[events.TaskID]eventlog.Assignment)
+	finished := 0
+	r.withheld = false
 	for _, t := range l.state.Tasks() {
-		if !t.Restore.IsZero() && t.Pinned && !r.landed[t.Restore] {
+		if t.Phase == projection.TaskIsFinished {
+			finished++
+		}
+		if t.Pinned && r.unlanded[t.Restore] {
+			r.withheld = true
 			continue
 		}
 		a := eventlog.Assignment{Instance: t.Instance, Attempt: t.Attempt, Restore: t.Restore, Phase: t.Phase.String()}
-		if a == r.assigned[t.ID] {
-			continue
+		if a != r.assigned[t.ID] || again && t.Phase == projection.TaskIsRegistered {
+			changed[t.ID] = a
 		}
-		if changed == nil {
-			changed = make(map[events.TaskID]eventlog.Assignment)
-		}
-		changed[t.ID] = a
 	}
+	r.finished = len(l.cfg.Tasks) > 0 && finished == len(l.cfg.Tasks)
 	return changed
-}
-
-// latestLanded is the newest completed checkpoint whose record says so.
-func (r *reign) latestLanded(s *projection.State) events.CheckpointID {
-	latest := events.NoCheckpoint
-	for _, c := range s.Completed() {
-		if r.landed[c.ID] {
-			latest = max(latest, c.ID)
-		}
-	}
-	return latest
-}
-
-// finished reports whether every expected task has finished: no further checkpoint will come.
-func (l *loop) finished() bool {
-	n := 0
-	for _, t := range l.state.Tasks() {
-		if t.Phase == projection.TaskIsFinished {
-			n++
-		}
-	}
-	return len(l.cfg.Tasks) > 0 && n == len(l.cfg.Tasks)
 }

@@ -16,17 +16,25 @@ import (
 // tasks have put into the record stays. It returns when the record is marked. A checkpoint that this coordinator does
 // not have pending is [ErrNotPending], and the store is not touched.
 func (c *Coordinator) Complete(ctx context.Context, id events.CheckpointID) error {
-	verdict := make(chan error, 1) // sent once by the loop; one place
-	err, asked := ask(ctx, c, func(l *loop) error { return l.force(id, verdict) })
-	if err := errors.Join(err, asked); err != nil {
+	type answer struct {
+		verdict *verdict
+		err     error
+	}
+	a, err := ask(ctx, c, func(l *loop) answer {
+		if err := l.force(id); err != nil {
+			return answer{err: err}
+		}
+		return answer{verdict: l.verdictOf(id)}
+	})
+	if err = errors.Join(err, a.err); err != nil {
 		return fmt.Errorf("complete checkpoint %s: %w", id, err)
 	}
-	err, ended := await(ctx, c, verdict)
-	return errors.Join(err, ended)
+	return (&Handle{ID: id, verdict: a.verdict}).Wait(ctx)
 }
 
-// force hands on the completion of a pending checkpoint.
-func (l *loop) force(id events.CheckpointID, verdict chan error) error {
+// force notes that a pending checkpoint is to be completed as it is; the next turns see to it. One that is finalizing
+// completes by itself.
+func (l *loop) force(id events.CheckpointID) error {
 	r := l.reign
 	if r == nil || !r.started {
 		return ErrNotLeading
@@ -35,26 +43,22 @@ func (l *loop) force(id events.CheckpointID, verdict chan error) error {
 	if !ok || cp.Phase.Terminal() || slices.Contains(l.due(), id) {
 		return ErrNotPending
 	}
-	l.waiters.checkpoints[id] = append(l.waiters.checkpoints[id], verdict)
-	l.complete(r, cp, cp.Phase == projection.PhasePending)
+	r.forced[id] = true
 	return nil
 }
 
 // Cleanup removes checkpoints until keep are left and returns how many records went: open ones first, then the oldest
-// completed. What is pending or pinned, and the newest completed one, always stays. A negative keep is [store.ErrInvalid].
+// completed. What is pending or pinned, and the newest completed one, always stays. A negative keep is [store.ErrInvalid];
+// a [*store.SkippedError] comes beside the count.
 func (c *Coordinator) Cleanup(ctx context.Context, keep int) (int, error) {
-	type answer struct {
-		removed int
-		err     error
-	}
-	answers := make(chan answer, 1) // sent once by the effect or the loop; one place
+	answers := make(chan cleaned, 1) // sent once by the effect or the loop; one place
 	err := c.do(ctx, func(l *loop) {
 		r := l.reign
 		if r == nil || !r.started {
-			answers <- answer{err: ErrNotLeading}
+			answers <- cleaned{err: ErrNotLeading}
 			return
 		}
-		work := l.cleanup(r, keep, func(n int, err error) { answers <- answer{n, err} })
+		work := l.cleanup(ctx, r, keep, answers)
 		l.storeLane.start(r.ctx, l.clock(), fmt.Sprintf("cleanup:%p", answers), work)
 	})
 	if err != nil {
@@ -64,25 +68,38 @@ func (c *Coordinator) Cleanup(ctx context.Context, keep int) (int, error) {
 	return a.removed, errors.Join(a.err, err)
 }
 
-// cleanup removes records and tells the log which checkpoints of the fold are no longer kept.
-func (l *loop) cleanup(r *reign, keep int, answer func(int, error)) effect {
-	protected := l.protected()
+// cleaned is the answer to Cleanup.
+type cleaned struct {
+	removed int
+	err     error
+}
+
+// cleanup removes records and tells the log which checkpoints of the fold are no longer kept. It ends with the caller too.
+func (l *loop) cleanup(caller context.Context, r *reign, keep int, answers chan<- cleaned) effect {
+	protected := l.protected(r)
 	var retained []events.CheckpointID
 	for _, c := range l.state.Completed() {
 		retained = append(retained, c.ID)
 	}
 	return func(ctx context.Context) result {
-		removed, err := r.store.Cleanup(ctx, keep, func(id events.CheckpointID) bool { return protected[id] })
-		if _, fatal := store.Skipped(err); fatal != nil {
-			answer(0, fatal)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(caller, cancel)()
+		removed, err := r.store.Cleanup(ctx, keep, protected)
+		skipped, fatal := store.Skipped(err)
+		if fatal != nil {
+			answers <- cleaned{err: fatal}
 			return result{done: func(l *loop) { l.fenced(r, fatal) }}
 		}
-		gone, err := missingRecords(ctx, r.store, retained)
 		var at events.Position
+		gone, err := missingRecords(ctx, r.store, retained)
 		if err == nil && len(gone) > 0 {
-			at, err = r.append(ctx, &events.CheckpointsRetired{Epoch: r.term.Epoch(), Checkpoints: gone, Why: "cleanup"})
+			at, err = l.append(ctx, r, &events.CheckpointsRetired{Epoch: r.term.Epoch(), Checkpoints: gone, Why: "cleanup"})
 		}
-		answer(removed, err)
+		if err == nil && skipped != nil {
+			err = skipped
+		}
+		answers <- cleaned{removed, err}
 		return result{until: at}
 	}
 }
@@ -100,21 +117,28 @@ func missingRecords(ctx context.Context, st store.Store, ids []events.Checkpoint
 	return gone, nil
 }
 
-// protected are the checkpoints that no clean-up may take.
-func (l *loop) protected() map[events.CheckpointID]bool {
+// protected tells which checkpoints no clean-up may take. Ids from the next one on are reserved by a trigger that the log
+// does not know yet.
+func (l *loop) protected(r *reign) func(events.CheckpointID) bool {
 	ids := map[events.CheckpointID]bool{l.state.LatestCompleted(): true}
-	for _, c := range l.state.Live() {
-		ids[c.ID] = true
+	for _, list := range [][]projection.Checkpoint{l.state.Live(), l.state.Savepoints()} {
+		for _, c := range list {
+			ids[c.ID] = true
+		}
 	}
-	for _, c := range l.state.Savepoints() {
-		ids[c.ID] = true
+	for id := range r.unlanded {
+		ids[id] = true
 	}
 	for _, t := range l.state.Tasks() {
 		if t.Pinned {
 			ids[t.Restore] = true
 		}
 	}
-	return ids
+	next := max(l.state.NextID(), r.nextID, l.floor.nextID)
+	if l.storeLane.runs(keyTrigger) {
+		next = min(next, r.reserving)
+	}
+	return func(id events.CheckpointID) bool { return ids[id] || id >= next }
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

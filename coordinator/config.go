@@ -57,7 +57,8 @@ type Config struct {
 	MinPause time.Duration
 	// Timeout of a pending checkpoint, counted from when its trigger was read back. 0: 60 s; negative: never.
 	Timeout time.Duration
-	// MaxConcurrent is how many checkpoints may be pending at once; savepoints do not count. 0: 1; negative: any number.
+	// MaxConcurrent is how many checkpoints may be pending at once; savepoints do not count. 0: 1 with Tasks, any number with
+	// RequiredAcks; negative: any number.
 	MaxConcurrent int
 	// Retain is how many completed checkpoints are kept; older ones are retired. 0 or less: all, until Cleanup.
 	Retain int
@@ -75,7 +76,10 @@ type Config struct {
 	// ChunkGrace is the life that a chunk gets when nothing refers to it any more. It must outlast a checkpoint, since
 	// a pending one may be about to refer to the chunk again. 0: 1 h.
 	ChunkGrace time.Duration
-	trimLog    bool // the log is our own, in memory
+	// MaxRecord is the limit of an encoded record that the store was opened with, in bytes: a checkpoint whose handles do not
+	// fit fails before it completes. 0: [store.DefaultMaxRecord].
+	MaxRecord int
+	trimLog   bool // the log is our own, in memory
 
 	// Logger takes the story of each checkpoint, a line a change of state. The zero value logs nothing.
 	Logger zerolog.Logger
@@ -94,8 +98,15 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log, c.trimLog = memlog.New(memlog.Config{Job: c.Job}), true
 	}
-	if c.MaxConcurrent == 0 {
+	switch {
+	case c.MaxConcurrent != 0:
+	case c.RequiredAcks > 0:
+		c.MaxConcurrent = -1
+	default:
 		c.MaxConcurrent = 1
+	}
+	if c.MaxRecord == 0 {
+		c.MaxRecord = store.DefaultMaxRecord
 	}
 	if c.QueueLimit == 0 {
 		c.QueueLimit = DefaultQueueLimit
@@ -124,25 +135,55 @@ func (c Config) validate() error {
 	if _, err := events.ParseJobID(string(c.Job)); err != nil {
 		return fmt.Errorf("coordinator config: %w", err)
 	}
-	for name, d := range map[string]time.Duration{
-		"Interval": c.Interval, "MinPause": c.MinPause, "LeaseTTL": c.LeaseTTL, "PresenceTTL": c.PresenceTTL,
-		"DrainTimeout": c.DrainTimeout, "StoreTimeout": c.StoreTimeout, "ChunkGrace": c.ChunkGrace,
-	} {
-		if d < 0 {
-			return fmt.Errorf("coordinator config: %s %s is negative", name, d)
-		}
+	if err := c.validateTimes(); err != nil {
+		return fmt.Errorf("coordinator config: %w", err)
 	}
-	if c.Interval > 0 && c.Interval < minInterval {
-		return fmt.Errorf("coordinator config: Interval %s is below %s", c.Interval, minInterval)
-	}
-	if c.Timeout > 0 && c.ChunkGrace < c.Timeout {
-		return fmt.Errorf("coordinator config: ChunkGrace %s must outlast Timeout %s", c.ChunkGrace, c.Timeout)
+	start := c.candidate(0) // what it would begin with must be an event that the log takes
+	start.Event = eventlog.NewEventID()
+	if _, err := eventlog.ToWire(start.Started(1)); err != nil {
+		return fmt.Errorf("coordinator config: %w", err)
 	}
 	return nil
 }
 
-// minInterval is the shortest period: Flink's floor.
-const minInterval = 10 * time.Millisecond
+func (c Config) validateTimes() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"Interval", c.Interval, 0},
+		{"MinPause", c.MinPause, 0},
+		{"LeaseTTL", c.LeaseTTL, minLife},
+		{"PresenceTTL", c.PresenceTTL, minLife},
+		{"DrainTimeout", c.DrainTimeout, 0},
+		{"StoreTimeout", c.StoreTimeout, time.Millisecond},
+		{"ChunkGrace", c.ChunkGrace, time.Millisecond},
+	} {
+		if d.value < d.least {
+			return fmt.Errorf("%s %s is below %s", d.name, d.value, d.least)
+		}
+	}
+	if c.Interval > 0 && c.Interval < minInterval {
+		return fmt.Errorf("Interval %s is below %s", c.Interval, minInterval)
+	}
+	if c.Timeout > 0 && c.ChunkGrace < c.Timeout {
+		return fmt.Errorf("ChunkGrace %s must outlast Timeout %s", c.ChunkGrace, c.Timeout)
+	}
+	return nil
+}
+
+// candidate is this coordinator in a campaign for an epoch above the highest seen.
+func (c Config) candidate(seen events.Epoch) eventlog.Candidate {
+	return eventlog.Candidate{
+		Instance: c.Instance, Build: c.Build, Policy: c.policy(), TTL: c.LeaseTTL, MinEpoch: seen, At: time.Now().UnixMilli(),
+	}
+}
+
+const (
+	minInterval = 10 * time.Millisecond  // the shortest period: Flink's floor
+	minLife     = 100 * time.Millisecond // of a lease or a sign of life: a third of it is the time between two looks
+)
 
 // policy is what the log says of the configuration.
 func (c Config) policy() events.Policy {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -21,6 +20,8 @@ type Coordinator struct {
 
 	stop     chan struct{} // closed by the first shutdown; nobody sends
 	stopOnce sync.Once
+	hurry    chan struct{} // closed by Close: the shutdown waits for nothing; nobody sends
+	hurryUp  sync.Once
 	done     chan struct{} // closed when Run has returned; nobody sends
 	leading  chan struct{} // closed by the loop when this coordinator leads for the first time
 	ran      atomic.Bool   // Run was called, or Close instead
@@ -34,7 +35,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c := &Coordinator{
 		cfg: cfg, loop: newLoop(cfg),
-		stop: make(chan struct{}), done: make(chan struct{}), leading: make(chan struct{}),
+		stop: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}), leading: make(chan struct{}),
 	}
 	c.loop.leading = c.leading
 	return c, nil
@@ -72,7 +73,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	defer stopWatch()
 
 	after, err := c.loop.load(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	leaseCtx, endLease := context.WithCancel(inner)
@@ -82,7 +86,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	background.Go(func() { c.loop.keepLease(leaseCtx) })
 
 	c.loop.log.Info().Stringer("from", after).Dur("interval", c.cfg.Interval).Msg(c.startWords())
-	err = c.loop.run(inner, c.stop)
+	err = c.loop.run(inner, c.stop, c.hurry)
 	endLease()
 	err = errors.Join(err, c.loop.leave(inner))
 	cancel()
@@ -99,11 +103,10 @@ func (c *Coordinator) startWords() string {
 
 func (c *Coordinator) requestStop() { c.stopOnce.Do(func() { close(c.stop) }) }
 
-// Close ends the coordinator at once: what is pending fails as shutdown, waiting verbs end. It returns when everything
-// has ended. Log and Store stay open: they were handed in. Closing twice is harmless.
+// Close ends the coordinator at once, also one that drains: what is pending fails as shutdown, waiting verbs end. It returns
+// when everything has ended. Log and Store stay open: they were handed in. Closing twice is harmless.
 func (c *Coordinator) Close() error {
-	c.loop.hurry.Store(true)
-	c.requestStop()
+	c.hurryUp.Do(func() { close(c.hurry) })
 	if c.ran.Swap(true) {
 		<-c.done
 		return nil
@@ -138,17 +141,13 @@ func (l *loop) load(ctx context.Context) (events.Position, error) {
 func (l *loop) leave(ctx context.Context) error {
 	defer l.finish()
 	r := l.reign
-	if r == nil || !r.started {
+	if r == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainGrace)
 	defer cancel()
-	state, err := l.state.MarshalBinary()
-	if err == nil {
-		err = r.term.SaveFold(ctx, l.state.Position(), state)
-	}
-	if err != nil && !errors.Is(err, eventlog.ErrFoldBehind) && !errors.Is(err, eventlog.ErrFenced) {
-		l.log.Warn().Err(err).Msg("save the fold at shutdown")
+	if r.started {
+		l.saveLast(ctx, r)
 	}
 	if err := r.term.Resign(ctx); err != nil && !errors.Is(err, eventlog.ErrFenced) {
 		return fmt.Errorf("resign the lease of job %s: %w", l.cfg.Job, err)
@@ -160,6 +159,9 @@ func (l *loop) leave(ctx context.Context) error {
 // finish ends what the loop has started and answers who still waits.
 func (l *loop) finish() {
 	l.endReign(ErrClosed)
+	for id := range l.waiters.checkpoints {
+		l.waiters.ended(id, fmt.Errorf("no verdict yet on checkpoint %s: %w", id, ErrClosed))
+	}
 	ended := make(chan struct{})
 	go func() { l.effects.Wait(); close(ended) }()
 	for {
@@ -168,15 +170,5 @@ func (l *loop) finish() {
 		case <-ended:
 			return
 		}
-	}
-}
-
-// followOptions tell the log how long a read may wait, and us of each reconnect.
-func (l *loop) followOptions() eventlog.FollowOptions {
-	return eventlog.FollowOptions{
-		MaxWait: l.wait,
-		OnRetry: func(err error, wait time.Duration) {
-			l.log.Warn().Err(err).Dur("again_in", wait).Msg("read the log")
-		},
 	}
 }

@@ -12,13 +12,15 @@ type drain struct {
 // drainGrace is how long a shutdown goes on after it has failed what was pending: to append those verdicts.
 const drainGrace = 5 * time.Second
 
-func (l *loop) startDrain() {
-	wait := l.cfg.DrainTimeout
-	if l.hurry.Load() {
-		wait = 0
+// startDrain begins the shutdown, or brings it to its end earlier.
+func (l *loop) startDrain(wait time.Duration) {
+	now := l.clock()
+	if l.drain.on {
+		l.drain.deadline = min(l.drain.deadline, now+wait)
+		l.drain.end = min(l.drain.end, l.drain.deadline+drainGrace)
+		return
 	}
-	l.drain = drain{on: true, deadline: l.clock() + wait, end: l.clock() + wait + drainGrace}
-	l.publishStanding(true)
+	l.drain = drain{on: true, deadline: now + wait, end: now + wait + drainGrace}
 	if l.reign == nil {
 		return
 	}
@@ -36,6 +38,19 @@ func (l *loop) drained() bool {
 	case l.reign == nil || !l.reign.started || l.clock() >= l.drain.end:
 		return true
 	default:
-		return len(l.state.Live()) == 0 && l.logLane.idle() && l.storeLane.idle()
+		landed := len(l.reign.unlanded) == 0 || l.drainOver()
+		return len(l.state.Live()) == 0 && landed && l.logLane.idle() && l.storeLane.idle()
+	}
+}
+
+// nextDrain is when a shutdown has its next deadline.
+func (l *loop) nextDrain() (time.Duration, bool) {
+	switch {
+	case !l.drain.on:
+		return 0, false
+	case l.drainOver():
+		return l.drain.end, true
+	default:
+		return l.drain.deadline, true
 	}
 }

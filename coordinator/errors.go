@@ -11,7 +11,9 @@ import (
 var (
 	// ErrClosed: the coordinator has stopped; every verb returns it from then on.
 	ErrClosed = errors.New("coordinator is closed")
-	// ErrNotLeading: another instance holds the lease, or this one has not yet read back its own start.
+	// ErrNotLeading: Trigger, Complete, Cleanup or ExpirePending; another instance holds the lease, or this one has not yet read
+	// back its own start, or lost it meanwhile. A request of Trigger that had been published stays in the log and is answered
+	// by the next coordinator; a repetition under the same request id gets that answer.
 	ErrNotLeading = errors.New("this coordinator does not lead")
 	// ErrRefused: Trigger or Abort was refused; see [RefusedError] for the reason.
 	ErrRefused = errors.New("request refused")
@@ -19,6 +21,9 @@ var (
 	ErrNotPending = errors.New("checkpoint is not pending here")
 	// ErrFailed: Wait of a checkpoint that ended badly; see [FailedError] for the reason.
 	ErrFailed = errors.New("checkpoint failed")
+	// ErrLost: Acknowledge or Decline; entries of the log were lost while it waited, so that it is not known whether this one
+	// counts. It may be repeated.
+	ErrLost = errors.New("entries of the log are lost")
 	// ErrNotCompleted: Restore of a checkpoint that is still open; nothing was handed over.
 	ErrNotCompleted = errors.New("checkpoint is not completed")
 )

@@ -2,10 +2,8 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/projection"
@@ -13,62 +11,79 @@ import (
 )
 
 // finalizeTries is how often the proof of a checkpoint's state is tried before it fails as finalize_failed. With the
-// pauses between them that is about half a minute of a store that answers with errors.
-const finalizeTries = 8
+// pauses between them that is about 23 s of a store that answers with errors.
+const finalizeTries = 10
 
-const keyDiscard = "discard"
+const keyFinalize = "finalize:"
+
+// finalizing reports whether chunks are being made permanent.
+func (l *loop) finalizing() bool { return l.storeLane.runsAny(keyFinalize) }
 
 // finalize proves that every acked chunk is there and makes it permanent, and then appends the verdict. It never runs
 // beside a discard, which gives chunks an end of life: a chunk that both refer to would be made permanent first and
-// mortal after.
-func (l *loop) finalize(r *reign, id events.CheckpointID) {
-	if cp, ok := l.state.Checkpoint(id); ok {
-		l.complete(r, cp, false)
+// mortal after. Where the store holds no chunks there is nothing to prove, and the verdict does not wait for the store.
+func (l *loop) finalize(r *reign, id events.CheckpointID, forced bool) {
+	k, lane := key(keyFinalize, id), l.storeLane
+	if r.chunks == nil {
+		lane = l.logLane
 	}
-}
-
-func (l *loop) complete(r *reign, cp projection.Checkpoint, forced bool) {
-	if l.storeLane.runs(keyDiscard) || !l.storeLane.ready(l.clock(), key("finalize", cp.ID)) {
+	if l.storeLane.runs(keyDiscard) || !lane.ready(l.clock(), k) {
 		return
 	}
-	r.finalizing[cp.ID]++
-	parts := gather(cp)
-	tries := r.finalizing[cp.ID]
-	l.storeLane.start(r.ctx, l.clock(), key("finalize", cp.ID), func(ctx context.Context) result {
-		missing, err := l.prove(ctx, r, parts)
-		switch {
-		case errors.Is(err, store.ErrFenced) || ctx.Err() != nil:
-			return l.failed(r, "prove the state", err)
-		case err != nil && tries < finalizeTries:
-			return l.failed(r, fmt.Sprintf("prove the state of checkpoint %s, try %d of %d", cp.ID, tries, finalizeTries), err)
-		case err != nil:
-			return l.giveUp(ctx, r, cp.ID, events.FailedFinalize, fmt.Sprintf("the store failed %d times: %v", tries, err))
-		case len(missing) > 0:
-			return l.giveUp(ctx, r, cp.ID, events.FailedStateMissing, parts.describe(missing))
-		}
-		at, err := r.append(ctx, &events.CheckpointCompleted{
-			Epoch: r.term.Epoch(), Checkpoint: cp.ID, RecordKey: l.recordKey(cp.ID), Bytes: parts.bytes, Forced: forced,
-		})
-		return l.appended(r, at, err)
+	cp, ok := l.state.Checkpoint(id)
+	if !ok || cp.Phase.Terminal() {
+		return
+	}
+	forced = forced && cp.Phase == projection.PhasePending
+	gathered := func() parts { return gather(cp) } // once all acks are in they do not change any more
+	if forced {
+		now := gather(cp)
+		gathered = func() parts { return now }
+	}
+	r.tries[id]++
+	tries := r.tries[id]
+	lane.start(r.ctx, l.clock(), k, func(ctx context.Context) result { return l.conclude(ctx, r, id, gathered(), forced, tries) })
+}
+
+// conclude appends the verdict of a checkpoint that has all the acks that it is to have.
+func (l *loop) conclude(ctx context.Context, r *reign, id events.CheckpointID, p parts, forced bool, tries int) result {
+	if size := p.recordSize(); size > l.cfg.MaxRecord {
+		return l.giveUp(ctx, r, id, events.FailedFinalize, fmt.Sprintf(
+			"the handles of its tasks make a record of %d bytes, and %d are allowed; put state into chunks", size, l.cfg.MaxRecord))
+	}
+	missing, err := l.prove(ctx, r, p)
+	switch {
+	case errors.Is(err, store.ErrFenced), ctx.Err() != nil:
+		return l.failed(r, "prove the state", err)
+	case err != nil && tries < finalizeTries:
+		return l.failed(r, fmt.Sprintf("prove the state of checkpoint %s, try %d of %d", id, tries, finalizeTries), err)
+	case err != nil:
+		return l.giveUp(ctx, r, id, events.FailedFinalize, fmt.Sprintf("the store failed %d times: %v", tries, err))
+	case len(missing) > 0:
+		return l.giveUp(ctx, r, id, events.FailedStateMissing, p.describe(missing))
+	}
+	at, err := l.append(ctx, r, &events.CheckpointCompleted{
+		Epoch: r.term.Epoch(), Checkpoint: id, RecordKey: l.recordKey(id), Bytes: p.bytes, Forced: forced,
 	})
+	return l.appended(r, at, err)
 }
 
 func (l *loop) giveUp(ctx context.Context, r *reign, id events.CheckpointID, reason events.FailureReason, text string) result {
-	at, err := r.append(ctx, &events.CheckpointFailed{Epoch: r.term.Epoch(), Checkpoint: id, Reason: reason, Text: text})
+	at, err := l.append(ctx, r, &events.CheckpointFailed{Epoch: r.term.Epoch(), Checkpoint: id, Reason: reason, Text: text})
 	return l.appended(r, at, err)
 }
 
 // prove makes the chunks permanent and returns those that are not there.
-func (l *loop) prove(ctx context.Context, r *reign, parts parts) ([]string, error) {
-	if len(parts.digests) == 0 {
+func (l *loop) prove(ctx context.Context, r *reign, p parts) ([]string, error) {
+	if len(p.digests) == 0 {
 		return nil, nil
 	}
 	if r.chunks == nil {
-		return parts.digests, nil
+		return p.digests, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.StoreTimeout)
 	defer cancel()
-	return r.chunks.Keep(ctx, parts.digests)
+	return r.chunks.Keep(ctx, p.digests)
 }
 
 // recordKey is where the record stands, for the reader of the log.
@@ -79,59 +94,4 @@ func (l *loop) recordKey(id events.CheckpointID) string {
 		return named.RecordKey(id)
 	}
 	return ""
-}
-
-// parts is what the tasks have put into one checkpoint.
-type parts struct {
-	handles map[events.TaskID]events.StateHandle // of tasks that have any state
-	digests []string                             // each once, in the order of tasks and chunks
-	owners  map[string]string                    // digest -> "task/chunk", the first one
-	bytes   int64
-}
-
-func gather(cp projection.Checkpoint) parts {
-	p := parts{handles: make(map[events.TaskID]events.StateHandle), owners: make(map[string]string)}
-	for ack := range cp.Acks() {
-		if ack.Handle.IsZero() {
-			continue
-		}
-		p.handles[ack.Task] = ack.Handle
-		p.bytes += ack.Handle.Bytes()
-		for _, c := range ack.Handle.Chunks {
-			if _, ok := p.owners[string(c.Digest)]; !ok {
-				p.owners[string(c.Digest)] = ack.Task.String() + "/" + c.Name
-				p.digests = append(p.digests, string(c.Digest))
-			}
-		}
-	}
-	return p
-}
-
-// describe names at most five missing chunks by their owners.
-func (p parts) describe(missing []string) string {
-	const most = 5
-	var names []string
-	for _, d := range missing[:min(len(missing), most)] {
-		names = append(names, fmt.Sprintf("%s (%.12s…)", p.owners[d], d))
-	}
-	text := fmt.Sprintf("%d of %d chunks are not in the store: %s", len(missing), len(p.digests), strings.Join(names, ", "))
-	if len(missing) > most {
-		text += ", …"
-	}
-	return text
-}
-
-// fill puts the handles into the record beside what tasks have put there themselves.
-func (p parts) fill(cp *store.Checkpoint) error {
-	if cp.State == nil {
-		cp.State = store.State{}
-	}
-	for task, h := range p.handles {
-		b, err := h.Encode(nil)
-		if err != nil {
-			return err
-		}
-		cp.State[task.String()] = json.RawMessage(b)
-	}
-	return nil
 }

@@ -23,11 +23,12 @@ func (l *loop) crossGap(gap eventlog.Gap) {
 	l.floor.nextID = max(l.floor.nextID, l.state.NextID())
 	l.floor.epoch = max(l.floor.epoch, l.state.MaxEpoch())
 	l.endReign(errors.New("entries of the log are lost"))
+	l.waiters.lose(ErrLost)
 	l.gap = &gap
 	l.caught = false
 	if gap.Cause == events.GapFailover {
 		l.state = projection.New(l.cfg.Job)
-		l.timing = &projection.Timing{}
+		l.timing = newTiming(l.cfg)
 	}
 }
 
@@ -39,5 +40,5 @@ func (l *loop) reportGap(r *reign) {
 	e := &events.LogGapFound{Epoch: r.term.Epoch(), After: l.gap.After, Before: l.gap.Before, Cause: l.gap.Cause}
 	l.logLane.start(r.ctx, l.clock(), "gap:"+l.gap.After.String(), l.verdict(r, e))
 	l.gap = nil
-	r.unsaved = saveEvery // what is known is now known to the saved fold alone
+	r.saveNow = true
 }

@@ -10,15 +10,26 @@ import (
 	"github.com/tidemark-stream/tidemark/store"
 )
 
+const keyLand = "land:"
+
 // land makes the record of each completed checkpoint say what the log says: after the verdict, and again at the start of
 // each reign, which repairs a crash between the two. Only what has landed is announced.
 func (l *loop) land(r *reign) {
-	for _, list := range [][]projection.Checkpoint{l.state.Completed(), l.state.Savepoints()} {
-		for _, cp := range list {
-			if !r.landed[cp.ID] && l.storeLane.ready(l.clock(), key("land", cp.ID)) {
-				l.storeLane.start(r.ctx, l.clock(), key("land", cp.ID), l.landing(r, cp))
-			}
+	for id := range r.unlanded {
+		if l.storeLane.full() {
+			return
 		}
+		k := key(keyLand, id)
+		if !l.storeLane.ready(l.clock(), k) {
+			continue
+		}
+		cp, ok := l.state.Checkpoint(id)
+		if !ok || cp.Phase != projection.PhaseCompleted { // retired by hand
+			delete(r.unlanded, id)
+			l.settle(id)
+			continue
+		}
+		l.storeLane.start(r.ctx, l.clock(), k, l.landing(r, cp))
 	}
 }
 
@@ -33,19 +44,44 @@ func (l *loop) landing(r *reign, cp projection.Checkpoint) effect {
 				return l.failed(r, fmt.Sprintf("prove the state of checkpoint %s again", cp.ID), err)
 			}
 		}
-		_, err := r.store.Complete(ctx, cp.ID, parts.fill)
-		if errors.Is(err, store.ErrNotFound) {
-			err = l.rewrite(ctx, r, cp, parts)
-		}
-		if err != nil {
+		if err := l.mark(ctx, r, cp, parts); err != nil {
 			return l.failed(r, fmt.Sprintf("mark the record of checkpoint %s completed", cp.ID), err)
 		}
-		return result{done: func(l *loop) {
-			r.landed[cp.ID] = true
-			r.stale = true
-			l.waiters.ended(cp.ID, nil)
-		}}
+		return result{done: func(l *loop) { l.landed(r, cp) }}
 	}
+}
+
+func (l *loop) landed(r *reign, cp projection.Checkpoint) {
+	if l.reign != r {
+		return
+	}
+	delete(r.unlanded, cp.ID)
+	r.stale = true
+	r.tasksStale = r.tasksStale || r.withheld
+	if cp.Type != events.TypeSavepoint {
+		r.latest = max(r.latest, cp.ID)
+	}
+	l.settle(cp.ID)
+}
+
+// mark makes the record say completed. One that is gone or damaged is written anew: the log has all that the
+// coordinator knew of it.
+func (l *loop) mark(ctx context.Context, r *reign, cp projection.Checkpoint, parts parts) error {
+	_, err := r.store.Complete(ctx, cp.ID, parts.fill)
+	if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	l.log.Warn().Err(err).Stringer("checkpoint", cp.ID).Msg("writing the record anew from the log")
+	record := store.New(cp.ID, cp.TriggeredAt)
+	record.Nonce = r.nonce()
+	if err := parts.fill(record); err != nil {
+		return err
+	}
+	record.Complete()
+	if errors.Is(err, store.ErrCorrupt) {
+		return r.store.Store(ctx, record)
+	}
+	return r.store.Create(ctx, record)
 }
 
 // proveAgain looks whether the state of a checkpoint of an older reign is still there. If not, nothing can be mended here;
@@ -57,68 +93,4 @@ func (l *loop) proveAgain(ctx context.Context, r *reign, id events.CheckpointID,
 			Msg("a completed checkpoint cannot be restored any more")
 	}
 	return err
-}
-
-// rewrite makes a lost record anew: the log has all that the coordinator knew of it.
-func (l *loop) rewrite(ctx context.Context, r *reign, cp projection.Checkpoint, parts parts) error {
-	record := store.New(cp.ID, cp.TriggeredAt)
-	record.Nonce = fmt.Sprintf("%s-%s", r.term.Epoch(), r.term.Instance())
-	if err := parts.fill(record); err != nil {
-		return err
-	}
-	record.Complete()
-	return r.store.Create(ctx, record)
-}
-
-// discard removes the records of failed and retired checkpoints and gives an end of life to each chunk that only they
-// refer to; then the log says so, and the fold forgets them. Where the store is not a job's, records stay until Cleanup.
-func (l *loop) discard(r *reign, d projection.Discard) {
-	for id := range r.finalizing {
-		if l.storeLane.runs(key("finalize", id)) {
-			return
-		}
-		delete(r.finalizing, id)
-	}
-	ids := d.IDs
-	var digests []string
-	for _, ref := range l.state.Garbage(ids...) {
-		digests = append(digests, string(ref.Digest))
-	}
-	l.storeLane.start(r.ctx, l.clock(), keyDiscard, func(ctx context.Context) result {
-		gone, err := l.discardState(ctx, r, ids, digests)
-		if len(gone) == 0 {
-			return l.failed(r, "discard state", err)
-		}
-		at, appendErr := r.append(ctx, &events.StateDiscarded{Epoch: r.term.Epoch(), Checkpoints: gone})
-		res := l.appended(r, at, appendErr)
-		if err != nil && appendErr == nil { // the rest is tried again after a pause, and holds up nothing else
-			return l.failed(r, "discard state", err)
-		}
-		return res
-	})
-}
-
-// discardState returns the ids whose record and chunks are dealt with. One record that cannot be deleted does not keep
-// the others.
-func (l *loop) discardState(ctx context.Context, r *reign, ids []events.CheckpointID, digests []string) ([]events.CheckpointID, error) {
-	if r.chunks == nil {
-		return ids, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.StoreTimeout)
-	defer cancel()
-	if len(digests) > 0 {
-		if err := r.chunks.Release(ctx, digests, l.cfg.ChunkGrace); err != nil {
-			return nil, fmt.Errorf("release %d chunks: %w", len(digests), err)
-		}
-	}
-	var gone []events.CheckpointID
-	var errs error
-	for _, id := range ids {
-		if _, err := r.store.Delete(ctx, id); err != nil {
-			errs = errors.Join(errs, fmt.Errorf("delete the record of checkpoint %s: %w", id, err))
-			continue
-		}
-		gone = append(gone, id)
-	}
-	return gone, errs
 }

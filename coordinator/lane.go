@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,24 +85,25 @@ func (l *lane) fill() {
 		l.slots--
 		l.wg.Go(func() {
 			res := j.run(j.ctx)
-			l.results <- func(loop *loop) { l.finish(loop, j.key, res) }
+			l.results <- func(loop *loop) { l.finish(loop, j, res) }
 		})
 	}
 }
 
-func (l *lane) finish(loop *loop, key string, res result) {
+func (l *lane) finish(loop *loop, j job, res result) {
 	l.slots++
+	over := j.ctx.Err() != nil // of an earlier reign: neither pause nor position mean anything now
 	switch {
-	case res.again:
-		length := min(max(2*l.pauses[key].length, firstPause), lastPause)
-		l.pauses[key] = pause{length: length, ends: loop.clock() + length}
-		delete(l.busy, key)
-	case res.until.After(loop.state.Position()):
-		l.until[key] = res.until
-		delete(l.pauses, key)
+	case res.again && !over:
+		length := min(max(2*l.pauses[j.key].length, firstPause), lastPause)
+		l.pauses[j.key] = pause{length: length, ends: loop.clock() + length}
+		delete(l.busy, j.key)
+	case !over && res.until.After(loop.state.Position()):
+		l.until[j.key] = res.until
+		delete(l.pauses, j.key)
 	default:
-		delete(l.busy, key)
-		delete(l.pauses, key)
+		delete(l.busy, j.key)
+		delete(l.pauses, j.key)
 	}
 	if res.done != nil {
 		res.done(loop)
@@ -135,6 +137,19 @@ func (l *lane) ready(now time.Duration, key string) bool {
 
 // runs reports whether an effect of the key is under way or waits.
 func (l *lane) runs(key string) bool { return l.busy[key] }
+
+// runsAny reports whether an effect whose key begins so is under way or waits.
+func (l *lane) runsAny(prefix string) bool {
+	for key := range l.busy {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// full reports whether more would only wait.
+func (l *lane) full() bool { return len(l.waiting) >= cap(l.results) }
 
 // idle reports whether nothing is under way or waits.
 func (l *lane) idle() bool { return len(l.busy) == 0 }

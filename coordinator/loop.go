@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,11 +24,12 @@ type loop struct {
 
 	state  *projection.State
 	timing *projection.Timing
-	now    time.Duration // when the newest batch that reached the end of the log was asked for
-	caught bool          // whether the log has been read to its end once
-	reign  *reign        // nil while another coordinator leads
-	floor  floor         // what a rebuilt fold must not fall below
-	gap    *eventlog.Gap // found, and not yet reported in the log
+	now    time.Duration    // when the newest batch that reached the end of the log was asked for
+	caught bool             // whether the log has been read to its end once
+	reign  *reign           // nil while another coordinator leads
+	floor  floor            // what a rebuilt fold must not fall below
+	gap    *eventlog.Gap    // found, and not yet reported in the log
+	poison []eventlog.Entry // set aside, and not yet in quarantine; at most mostPoison
 	drain  drain
 
 	logLane, storeLane *lane
@@ -40,15 +42,17 @@ type loop struct {
 	// commands: sent by the verbs, never closed; unbuffered, a verb waits until the loop takes its command.
 	commands chan func(*loop)
 	// terms: sent by the lease keeper; a term won, or nil for a term lost; unbuffered.
-	terms chan eventlog.Term
+	terms chan *won
+	// turned: sent by the loop after the turn upon a batch that reached the end of the log; one place, so that the loop does
+	// not wait for the reader.
+	turned chan struct{}
+	owed   bool // the reader waits for turned
 	// wake is when the next decision falls due, on the clock of began; the reader shortens its wait to it. Written by the
 	// loop, read by the reader.
 	wake atomic.Int64
 	// lead is what the lease keeper needs to campaign. Written by the loop, read by the keeper.
 	lead atomic.Pointer[standing]
 
-	// hurry says that a shutdown does not wait for what is pending. Written by Close, read by the loop.
-	hurry atomic.Bool
 	// leading is closed by the loop when it may act for the first time; nil afterwards.
 	leading chan struct{}
 
@@ -66,30 +70,46 @@ type floor struct {
 type standing struct {
 	ready    bool         // the log has been read to its end
 	maxEpoch events.Epoch // highest epoch seen
-	closing  bool
 }
 
 func newLoop(cfg Config) *loop {
 	l := &loop{
 		cfg: cfg, log: cfg.Logger.With().Str("job", cfg.Job.String()).Str("instance", cfg.Instance.String()).Logger(),
-		began: time.Now(), state: projection.New(cfg.Job), timing: &projection.Timing{},
+		began: time.Now(), state: projection.New(cfg.Job), timing: newTiming(cfg),
 		batches: make(chan eventlog.Batch), results: make(chan func(*loop), logSlots+storeSlots),
-		commands: make(chan func(*loop)), terms: make(chan eventlog.Term),
+		commands: make(chan func(*loop)), terms: make(chan *won), turned: make(chan struct{}, 1),
 	}
 	l.logLane = newLane(logSlots, l.results, &l.effects)
 	l.storeLane = newLane(storeSlots, l.results, &l.effects)
 	l.waiters.init()
-	l.publishStanding(false)
+	l.publishStanding()
 	return l
 }
 
-// run turns until stop is closed and the drain is over, or until the reader has ended.
-func (l *loop) run(ctx context.Context, stop <-chan struct{}) error {
+// newTiming is a clock whose first periodic trigger comes at a random moment between min-pause and interval: many jobs that
+// start together then do not go to the store together for ever.
+func newTiming(cfg Config) *projection.Timing {
+	t := &projection.Timing{First: cfg.Interval}
+	if spread := cfg.Interval - cfg.MinPause; spread > 0 {
+		t.First = max(cfg.MinPause+rand.N(spread+1), 1)
+	}
+	return t
+}
+
+// run turns until stop is closed and the drain is over, or until the reader has ended. Hurry cuts the drain short.
+func (l *loop) run(ctx context.Context, stop, hurry <-chan struct{}) error {
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
 	for {
-		l.turn(ctx)
+		l.turn()
 		if l.drained() {
 			return nil
 		}
+		if l.owed {
+			l.owed = false
+			l.turned <- struct{}{}
+		}
+		alarm.Reset(l.rest())
 		select {
 		case b, ok := <-l.batches:
 			if !ok {
@@ -100,13 +120,37 @@ func (l *loop) run(ctx context.Context, stop <-chan struct{}) error {
 			done(l)
 		case command := <-l.commands:
 			command(l)
-		case term := <-l.terms:
-			l.takeTerm(ctx, term)
+		case w := <-l.terms:
+			l.takeTerm(ctx, w)
+		case <-alarm.C:
 		case <-stop:
 			stop = nil
-			l.startDrain()
+			l.startDrain(l.cfg.DrainTimeout)
+		case <-hurry:
+			hurry = nil
+			l.startDrain(0)
 		}
 	}
+}
+
+// rest is how long the loop may sleep when nothing comes: until an effect may be tried again, something is to be repeated,
+// or a shutdown goes on. Timeouts of checkpoints are not among it: they are decided on what the reader brings.
+func (l *loop) rest() time.Duration {
+	now := l.clock()
+	next := now + time.Hour
+	earlier := func(at time.Duration, ok bool) {
+		if ok {
+			next = min(next, at)
+		}
+	}
+	earlier(l.nextDrain())
+	if r := l.reign; r != nil && r.started && l.caught {
+		earlier(l.logLane.next(now))
+		earlier(l.storeLane.next(now))
+		earlier(r.looked+l.cfg.PresenceTTL/3, !l.draining() && !l.logLane.runs(keyPresence))
+		earlier(r.told+repeatControl, !l.logLane.runs(keyControl))
+	}
+	return max(next-now, time.Millisecond)
 }
 
 // fold applies one batch in order. Only a batch that reached the end of the log moves the clock: its read was sent at
@@ -117,30 +161,43 @@ func (l *loop) fold(b eventlog.Batch) {
 	}
 	for _, entry := range b.Entries {
 		if entry.Poison != nil {
-			l.quarantine(entry)
+			l.setAside(entry)
 			continue
 		}
 		l.apply(entry)
 	}
 	if b.AtEnd {
+		l.owed = true
 		l.now = max(l.now, b.Sampled.Sub(l.began))
 		if !l.caught {
 			l.caught = true
+			l.settleAll()
 			l.log.Info().Stringer("position", l.state.Position()).Msg("log read to its end")
 		}
 	}
 	l.logLane.passed(l.state.Position())
 	l.storeLane.passed(l.state.Position())
-	l.publishStanding(false)
+	l.publishStanding()
 }
 
 func (l *loop) apply(entry eventlog.Entry) {
+	l.assume(entry)
 	outcome := l.state.Apply(entry.Position, entry.Envelope)
 	l.timing.Observe(l.clock(), l.state, entry.Envelope, outcome)
 	l.tell(entry, outcome)
-	l.waiters.answer(l.state, entry, outcome)
 	if l.reign != nil {
 		l.reign.observe(l, entry, outcome)
+	}
+	l.answer(entry, outcome)
+}
+
+// assume lets a fold begin with a high epoch: where the beginning of the log is lost, the token still knows how many there
+// have been.
+func (l *loop) assume(entry eventlog.Entry) {
+	e, ok := entry.Envelope.Event.(*events.CoordinatorStarted)
+	if ok && e.Instance == l.cfg.Instance && l.state.Since().IsZero() && e.Epoch-l.state.Epoch() > projection.MaxEpochRise {
+		l.log.Warn().Int64("epoch", int64(e.Epoch)).Msg("the log begins with a high epoch; what was before it is lost")
+		l.state.Assume(e.Epoch-1, l.floor.nextID)
 	}
 }
 
@@ -148,9 +205,9 @@ func (l *loop) apply(entry eventlog.Entry) {
 // never eats into a timeout.
 func (l *loop) clock() time.Duration { return time.Since(l.began) }
 
-func (l *loop) publishStanding(closing bool) {
-	if old := l.lead.Load(); old != nil && old.closing {
-		closing = true
+func (l *loop) publishStanding() {
+	now := standing{ready: l.caught, maxEpoch: max(l.state.MaxEpoch(), l.floor.epoch)}
+	if old := l.lead.Load(); old == nil || *old != now {
+		l.lead.Store(&now)
 	}
-	l.lead.Store(&standing{ready: l.caught, maxEpoch: max(l.state.MaxEpoch(), l.floor.epoch), closing: closing})
 }

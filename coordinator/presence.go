@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -10,9 +9,6 @@ import (
 )
 
 const keyPresence = "presence"
-
-// nextLook is when signs of life are asked for again: thrice in the life of one.
-func (l *loop) nextLook(r *reign) time.Duration { return r.looked + l.cfg.PresenceTTL/3 }
 
 // taskRun is one attempt of one task.
 type taskRun struct {
@@ -24,11 +20,12 @@ func expectsLife(t projection.Task) bool {
 	return t.Phase == projection.TaskIsRegistered || t.Phase == projection.TaskIsRestored
 }
 
-// watchPresence asks for the signs of life of all tasks that should have one.
+// watchPresence asks for the signs of life of all tasks that should have one, thrice in the life of one.
 func (l *loop) watchPresence(r *reign) {
-	if l.clock() < l.nextLook(r) || l.draining() {
+	if l.clock() < r.looked+l.cfg.PresenceTTL/3 || l.draining() || !l.logLane.ready(l.clock(), keyPresence) {
 		return
 	}
+	r.looked = l.clock()
 	var names []events.TaskID
 	for _, t := range l.state.Tasks() {
 		if expectsLife(t) {
@@ -44,7 +41,6 @@ func (l *loop) watchPresence(r *reign) {
 			return l.failed(r, "read the signs of life", err)
 		}
 		return result{done: func(l *loop) {
-			r.looked = l.clock()
 			if l.reign == r {
 				l.notePresence(r, seen)
 			}

@@ -6,15 +6,18 @@ import (
 	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/events/eventlog"
 )
 
-// How long the reader waits for entries at most. A deadline that comes up while it waits is acted upon that much later.
+// How long the reader waits for entries at most.
 const (
 	leadingWait = 200 * time.Millisecond
 	standbyWait = time.Second
 )
 
-// read follows the log from the position and hands each batch to the loop, until ctx ends. It closes the channel.
+// read follows the log from the position and hands each batch to the loop, until ctx ends. It closes the channel. Behind a
+// batch that reached the end of the log it waits until the loop has decided upon it: only then is the next deadline
+// known, and with it how long the next read may wait.
 func (l *loop) read(ctx context.Context, after events.Position) error {
 	defer close(l.batches)
 	for batch, err := range l.cfg.Log.Follow(ctx, after, l.followOptions()) {
@@ -29,6 +32,14 @@ func (l *loop) read(ctx context.Context, after events.Position) error {
 		case <-ctx.Done():
 			return nil
 		}
+		if !batch.AtEnd {
+			continue
+		}
+		select {
+		case <-l.turned:
+		case <-ctx.Done():
+			return nil
+		}
 	}
 	return nil
 }
@@ -40,4 +51,14 @@ func (l *loop) wait() time.Duration {
 		return standbyWait
 	}
 	return min(max(wake-l.clock(), 0), leadingWait)
+}
+
+// followOptions tell the log how long a read may wait, and us of each reconnect.
+func (l *loop) followOptions() eventlog.FollowOptions {
+	return eventlog.FollowOptions{
+		MaxWait: l.wait,
+		OnRetry: func(err error, wait time.Duration) {
+			l.log.Warn().Err(err).Dur("again_in", wait).Msg("read the log")
+		},
+	}
 }

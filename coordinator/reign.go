@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
@@ -15,40 +16,51 @@ import (
 // loop; effects get copies.
 type reign struct {
 	term   eventlog.Term
+	over   chan struct{}   // closed when the reign ends: the lease keeper campaigns again
 	ctx    context.Context //nolint:containedctx // ends with the reign and cancels its effects
 	cancel context.CancelCauseFunc
 	store  store.Store
 	chunks store.Chunks // nil when the store has none
 
-	began    time.Duration
-	started  bool                // our coordinator_started has been folded: we may act
-	verified bool                // the store's highest id is known
-	nextID   events.CheckpointID // above every id of the store
+	began     time.Duration
+	started   bool                // our coordinator_started has been folded: we may act
+	verified  bool                // the store's highest id is known
+	doubtful  bool                // it could not be read: requests are refused until it can
+	nextID    events.CheckpointID // above every id of the store
+	reserving events.CheckpointID // the id of the trigger under way
 
-	finalizing map[events.CheckpointID]int  // tries of each that is or was under way
-	landed     map[events.CheckpointID]bool // completed ones whose record says so
-	assigned   map[events.TaskID]eventlog.Assignment
-	stale      bool             // something that is announced may have changed since it was last looked at
-	announced  eventlog.Control // as last written
-	told       time.Duration    // when it was written; 0 means never
+	tries    map[events.CheckpointID]int  // how often each finalization was tried
+	forced   map[events.CheckpointID]bool // to be completed by hand
+	unlanded map[events.CheckpointID]bool // completed ones whose record does not say so yet
+	latest   events.CheckpointID          // newest completed one whose record says so
+
+	assigned   map[events.TaskID]eventlog.Assignment // as written in this reign
+	stale      bool                                  // the control state may have changed since it was written
+	tasksStale bool                                  // so may assignments
+	withheld   bool                                  // an assignment waits until its restore point has landed
+	finished   bool                                  // every expected task has finished; as of the last look at the tasks
+	announced  eventlog.Control                      // as last written
+	told       time.Duration                         // when that was begun; 0 means never
 
 	missing map[taskRun]time.Duration // attempts without a sign of life, since when
 	lost    []events.TaskAttempt      // attempts without a sign of life for too long
 	looked  time.Duration             // when presence was last asked for
 
 	savedClock time.Duration
-	unsaved    int
+	unsaved    int  // events folded since the fold was saved
+	saveNow    bool // what is known is known to the saved fold alone
 }
 
 // errReignOver is the cause with which a reign's context ends.
 var errReignOver = errors.New("the reign is over")
 
-func (l *loop) newReign(ctx context.Context, term eventlog.Term) *reign {
+func (l *loop) newReign(ctx context.Context, w *won) *reign {
+	term, now := w.term, l.clock()
 	r := &reign{
-		term: term, began: l.clock(), store: l.cfg.Store,
-		finalizing: make(map[events.CheckpointID]int), landed: make(map[events.CheckpointID]bool),
-		assigned: make(map[events.TaskID]eventlog.Assignment),
-		missing:  make(map[taskRun]time.Duration), stale: true,
+		term: term, over: w.over, began: now, store: l.cfg.Store, latest: events.NoCheckpoint, looked: now, savedClock: now,
+		tries: make(map[events.CheckpointID]int), forced: make(map[events.CheckpointID]bool),
+		unlanded: make(map[events.CheckpointID]bool), assigned: make(map[events.TaskID]eventlog.Assignment),
+		missing: make(map[taskRun]time.Duration), stale: true, tasksStale: true,
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if js, ok := l.cfg.Store.(store.JobStore); ok {
@@ -59,50 +71,93 @@ func (l *loop) newReign(ctx context.Context, term eventlog.Term) *reign {
 }
 
 // takeTerm begins or ends a reign, as the lease keeper says.
-func (l *loop) takeTerm(ctx context.Context, term eventlog.Term) {
-	if term == nil {
+func (l *loop) takeTerm(ctx context.Context, w *won) {
+	if w == nil {
 		l.endReign(errors.New("the lease keeper lost the term"))
 		return
 	}
 	l.endReign(errors.New("a new term begins"))
-	l.reign = l.newReign(ctx, term)
+	l.reign = l.newReign(ctx, w)
 	l.logLane.reset()
 	l.storeLane.reset()
-	l.log.Info().Int64("epoch", int64(term.Epoch())).Stringer("position", term.Started()).Msg("lease taken")
-	// The start may have been folded before the keeper's word came.
-	if l.state.Epoch() == term.Epoch() && l.state.Instance() == term.Instance() {
-		l.reign.started = true
+	epoch := w.term.Epoch()
+	l.log.Info().Int64("epoch", int64(epoch)).Stringer("position", w.term.Started()).Msg("lease taken")
+	switch { // the start may have been folded before the keeper's word came
+	case l.state.Epoch() == epoch && l.state.Instance() == w.term.Instance():
+		l.start(l.reign)
+	case l.state.Epoch() >= epoch:
+		l.endReign(errors.New("another coordinator has started"))
 	}
 }
 
+// start is the moment from which on the reign may act: what has been completed so far is to be looked at again.
+func (l *loop) start(r *reign) {
+	r.started = true
+	for _, list := range [][]projection.Checkpoint{l.state.Completed(), l.state.Savepoints()} {
+		for _, cp := range list {
+			r.unlanded[cp.ID] = true
+		}
+	}
+	l.log.Info().Int64("epoch", int64(r.term.Epoch())).Int("completed", len(r.unlanded)).Msg("leading")
+}
+
 // endReign stops acting. What is in flight ends by its context; what it wrote before was under the token, and the next
-// reign repairs the rest.
+// reign repairs the rest. What is pending stays so in the fold until the next coordinator's start ends it.
 func (l *loop) endReign(cause error) {
 	if l.reign == nil {
 		return
 	}
 	l.log.Warn().Int64("epoch", int64(l.reign.term.Epoch())).Err(cause).Msg("no longer leading")
 	l.reign.cancel(errors.Join(errReignOver, cause))
+	close(l.reign.over)
 	l.reign = nil
-	l.waiters.endReign()
+	l.waiters.refuse(ErrNotLeading)
+	l.settleAll()
 }
 
 // observe notes what an entry means for the reign.
 func (r *reign) observe(l *loop, entry eventlog.Entry, o projection.Outcome) {
 	r.unsaved++
-	if _, ack := entry.Envelope.Event.(*events.TaskAcked); o.Kind == projection.Completing || o.Changed() && !ack {
-		r.stale = true
+	switch e := entry.Envelope.Event.(type) {
+	case *events.CoordinatorStarted:
+		r.observeStart(l, e, o)
+	case *events.TaskAcked:
+		r.stale = r.stale || o.Kind == projection.Completing
+	case *events.TaskRegistered, *events.TaskRestored, *events.TaskFinished, *events.TaskLost:
+		if o.Changed() {
+			r.stale, r.tasksStale = true, true
+		}
+	case *events.CheckpointCompleted:
+		if o.Kind == projection.Applied {
+			r.stale, r.unlanded[e.Checkpoint] = true, true
+			delete(r.tries, e.Checkpoint)
+			delete(r.forced, e.Checkpoint)
+		}
+	case *events.CheckpointFailed:
+		r.stale = r.stale || o.Changed()
+		delete(r.tries, e.Checkpoint)
+		delete(r.forced, e.Checkpoint)
+	default:
+		r.stale = r.stale || o.Changed()
 	}
-	e, ok := entry.Envelope.Event.(*events.CoordinatorStarted)
-	switch {
-	case !ok:
-	case e.Epoch == r.term.Epoch() && e.Instance == r.term.Instance():
-		r.started = true
-		l.log.Info().Int64("epoch", int64(e.Epoch)).Msg("leading")
-	case e.Epoch > r.term.Epoch() && l.state.Epoch() == e.Epoch:
+}
+
+func (r *reign) observeStart(l *loop, e *events.CoordinatorStarted, o projection.Outcome) {
+	switch own := e.Epoch == r.term.Epoch() && e.Instance == r.term.Instance(); {
+	case own && o.Kind == projection.Applied:
+		r.stale, r.tasksStale = true, true
+		l.start(r)
+	case own && !r.started:
+		l.log.Error().Stringer("outcome", o.Kind).Str("why", o.Why).Msg("the own start does not count; the epoch in the leader key " +
+			"does not fit the log")
+		l.endReign(errors.New("the own start does not count"))
+	case e.Epoch > r.term.Epoch() && o.Kind == projection.Applied:
 		l.endReign(errors.New("another coordinator has started"))
 	}
 }
+
+// nonce marks the records that this reign creates, so that a repeated creation finds its own.
+func (r *reign) nonce() string { return fmt.Sprintf("%s-%s", r.term.Epoch(), r.term.Instance()) }
 
 // fenced ends the reign if err says that its token is void, and reports whether it did.
 func (l *loop) fenced(r *reign, err error) bool {
@@ -115,33 +170,25 @@ func (l *loop) fenced(r *reign, err error) bool {
 	return true
 }
 
-// append writes verdicts. An unknown outcome or a lost connection is repeated under the same event ids until the reign
-// ends, which the fold counts once; so the result is the position, or the reason why this reign writes nothing any more.
-func (r *reign) append(ctx context.Context, list ...events.Event) (events.Position, error) {
+// append writes verdicts. What fails, also with an unknown outcome, is repeated under the same event ids until the reign ends:
+// the fold counts it once. So the result is the position, or the reason why this reign writes nothing any more.
+func (l *loop) append(ctx context.Context, r *reign, list ...events.Event) (events.Position, error) {
 	envs := make([]events.Envelope, len(list))
 	for i, e := range list {
 		envs[i] = events.Envelope{ID: eventlog.NewEventID(), At: time.Now().UnixMilli(), Event: e}
 	}
-	var at []events.Position
-	err := r.insist(ctx, func() (err error) {
-		at, err = r.term.Append(ctx, envs...)
-		return err
-	})
-	if err != nil {
-		return events.Position{}, err
-	}
-	return at[len(at)-1], nil
-}
-
-// insist repeats an idempotent write until it succeeds, the token is void, or nothing can make it succeed.
-func (r *reign) insist(ctx context.Context, write func() error) error {
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		err := write()
-		if err == nil || errors.Is(err, eventlog.ErrFenced) || errors.Is(err, events.ErrMalformed) || errors.Is(err, eventlog.ErrNoLog) {
-			return err
+		at, err := r.term.Append(ctx, envs...)
+		switch {
+		case err == nil:
+			return at[len(at)-1], nil
+		case errors.Is(err, eventlog.ErrFenced), errors.Is(err, events.ErrMalformed), errors.Is(err, eventlog.ErrNoLog):
+			return events.Position{}, err
+		case ctx.Err() == nil:
+			l.log.Warn().Err(err).Str("kind", envs[0].Kind().String()).Dur("again_in", wait).Msg("append to the log")
 		}
 		if !sleep(ctx, wait) {
-			return errors.Join(context.Cause(ctx), err)
+			return events.Position{}, errors.Join(context.Cause(ctx), err)
 		}
 	}
 }
@@ -149,7 +196,7 @@ func (r *reign) insist(ctx context.Context, write func() error) error {
 // verdict returns the effect that appends events and waits for them to be read back.
 func (l *loop) verdict(r *reign, list ...events.Event) effect {
 	return func(ctx context.Context) result {
-		at, err := r.append(ctx, list...)
+		at, err := l.append(ctx, r, list...)
 		return l.appended(r, at, err)
 	}
 }

@@ -6,61 +6,63 @@ import (
 	"time"
 
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/projection"
 )
 
-// When the fold is saved: a start then reads at most that much of the log.
+// When the fold is saved: after so many events, but not more often than every few seconds, since it holds every ack that is
+// kept (some megabytes for 10 000 tasks); and after a minute in any case.
 const (
 	saveEvery    = 5000
+	saveAtMost   = 5 * time.Second
 	saveInterval = time.Minute
+
+	keySave = "save"
 )
 
 // save stores the fold now and then, and behind it trims the log if that is our own.
 func (l *loop) save(r *reign) {
-	due := r.unsaved >= saveEvery || r.unsaved > 0 && l.clock()-r.savedClock >= saveInterval
-	if due && !l.logLane.runs("save") {
-		l.logLane.start(r.ctx, l.clock(), "save", l.saveFold(r))
+	age := l.clock() - r.savedClock
+	if r.unsaved >= saveEvery && age >= saveAtMost || r.unsaved > 0 && age >= saveInterval || r.saveNow {
+		if l.logLane.ready(l.clock(), keySave) {
+			l.logLane.start(r.ctx, l.clock(), keySave, l.saveFold(r))
+		}
 	}
 }
 
-// saveFold encodes the fold here, where it stands still, and stores it elsewhere.
+// saveFold copies the fold here, where it stands still, and encodes and stores it elsewhere.
 func (l *loop) saveFold(r *reign) effect {
-	at := l.state.Position()
-	state, err := l.state.MarshalBinary()
-	r.unsaved, r.savedClock = 0, l.clock()
+	state, covered := l.state.Clone(), r.unsaved
+	r.saveNow = false
 	return func(ctx context.Context) result {
-		if err == nil {
-			err = r.term.SaveFold(ctx, at, state)
-		}
-		if err != nil && !errors.Is(err, eventlog.ErrFoldBehind) {
+		if err := saveState(ctx, r, state); err != nil {
 			return l.failed(r, "save the fold", err)
 		}
-		if !l.cfg.trimLog {
-			return result{}
+		if l.cfg.trimLog {
+			if _, err := r.term.Trim(ctx, state.Position()); err != nil {
+				return l.failed(r, "trim the log behind the saved fold", err)
+			}
 		}
-		if _, err := r.term.Trim(ctx, at); err != nil {
-			return l.failed(r, "trim the log behind the saved fold", err)
-		}
-		return result{}
+		return result{done: func(l *loop) {
+			r.unsaved -= covered
+			r.savedClock = l.clock()
+		}}
 	}
 }
 
-// mostQuarantining bounds the poison entries that wait for their place in quarantine: a flood of them is cut off, with a
-// line in our log; they still stand in the event log itself.
-const mostQuarantining = 256
-
-// quarantine puts a poison entry aside and goes on.
-func (l *loop) quarantine(entry eventlog.Entry) {
-	l.state.Skip(entry.Position)
-	l.log.Warn().Stringer("position", entry.Position).Str("reason", string(entry.Poison.Reason)).
-		Str("text", entry.Poison.Text).Msg("poison entry in the log; quarantined")
-	r := l.reign
-	if r == nil || len(l.logLane.waiting) >= mostQuarantining {
-		return
+func saveState(ctx context.Context, r *reign, state *projection.State) error {
+	b, err := state.MarshalBinary()
+	if err != nil {
+		return err
 	}
-	l.logLane.start(r.ctx, l.clock(), "quarantine:"+entry.Position.String(), func(ctx context.Context) result {
-		if err := r.insist(ctx, func() error { return r.term.Quarantine(ctx, entry) }); err != nil {
-			return l.failed(r, "quarantine a poison entry", err)
-		}
-		return result{}
-	})
+	if err := r.term.SaveFold(ctx, state.Position(), b); !errors.Is(err, eventlog.ErrFoldBehind) {
+		return err
+	}
+	return nil
+}
+
+// saveLast saves the fold at the end of a shutdown; the next start then has nothing to fold.
+func (l *loop) saveLast(ctx context.Context, r *reign) {
+	if err := saveState(ctx, r, l.state); err != nil && !errors.Is(err, eventlog.ErrFenced) {
+		l.log.Warn().Err(err).Msg("save the fold at shutdown")
+	}
 }

@@ -27,7 +27,7 @@ func (l *loop) trigger(r *reign, d projection.Trigger) effect {
 		default:
 			return l.notReserved(ctx, r, e, err)
 		}
-		at, err := r.append(ctx, e)
+		at, err := l.append(ctx, r, e)
 		if err != nil {
 			return l.failed(r, "append checkpoint_triggered", err)
 		}
@@ -39,7 +39,7 @@ func (l *loop) reserve(ctx context.Context, r *reign, id events.CheckpointID) er
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.StoreTimeout)
 	defer cancel()
 	record := store.New(id, time.Now().UnixMilli())
-	record.Nonce = fmt.Sprintf("%s-%s", r.term.Epoch(), r.term.Instance())
+	record.Nonce = r.nonce()
 	return r.store.Create(ctx, record)
 }
 
@@ -73,7 +73,7 @@ func (l *loop) notReserved(ctx context.Context, r *reign, e *events.CheckpointTr
 	if e.Request == "" || errors.Is(cause, store.ErrFenced) || ctx.Err() != nil {
 		return result{done: burn}
 	}
-	at, err := r.append(ctx, &events.RequestRefused{
+	at, err := l.append(ctx, r, &events.RequestRefused{
 		Epoch: r.term.Epoch(), Request: e.Request, Reason: events.RefusedStoreFailed,
 		Remedy: fmt.Sprintf("the open record could not be written: %v; ask again when the store is back", cause),
 	})
@@ -88,18 +88,23 @@ func (l *loop) notReserved(ctx context.Context, r *reign, e *events.CheckpointTr
 	return res
 }
 
-// verify reads the highest id of the store once per reign; until it has succeeded no trigger is accepted.
+// verify reads the highest id of the store once per reign; until it has succeeded no trigger is accepted. Requests wait for
+// the first answer, and are refused from when it is an error, or does not come.
 func (l *loop) verify(r *reign) {
 	if r.verified {
 		return
 	}
+	r.doubtful = r.doubtful || l.clock()-r.began > l.cfg.StoreTimeout
 	l.storeLane.start(r.ctx, l.clock(), "verify", func(ctx context.Context) result {
 		ctx, cancel := context.WithTimeout(ctx, l.cfg.StoreTimeout)
 		defer cancel()
 		highest, err := r.store.HighestID(ctx)
 		if err != nil {
-			return l.failed(r, "verify the highest id of the store", err)
+			res := l.failed(r, "verify the highest id of the store", err)
+			also := res.done
+			res.done = func(l *loop) { r.doubtful = true; also(l) }
+			return res
 		}
-		return result{done: func(*loop) { r.verified, r.nextID = true, max(r.nextID, highest+1) }}
+		return result{done: func(*loop) { r.verified, r.doubtful, r.nextID = true, false, max(r.nextID, highest+1) }}
 	})
 }

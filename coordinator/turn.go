@@ -1,16 +1,14 @@
 package coordinator
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 
 // turn decides what is to be done now and hands it on. It is cheap when there is nothing to do, and may run at any time.
-func (l *loop) turn(context.Context) {
+func (l *loop) turn() {
 	r := l.reign
 	if r == nil || !r.started || !l.caught {
 		l.wake.Store(0)
@@ -25,20 +23,24 @@ func (l *loop) turn(context.Context) {
 	for _, d := range projection.Decide(l.state, l.timing, l.now, l.gates(r)) {
 		l.dispatch(r, d)
 	}
+	for id := range r.forced {
+		l.finalize(r, id, true)
+	}
 	l.land(r)
 	l.announce(r)
 	l.watchPresence(r)
+	l.quarantine(r)
 	l.save(r)
-	l.setWake(r)
+	l.setWake()
 }
 
 // gates is what Decide cannot see in the log.
 func (l *loop) gates(r *reign) projection.Gates {
 	return projection.Gates{
-		Unverified:      !r.verified,
+		Unverified:      r.doubtful,
 		ShuttingDown:    l.draining(),
 		DrainOver:       l.drainOver(),
-		TriggerInFlight: l.storeLane.runs(keyTrigger),
+		TriggerInFlight: !r.verified || !l.storeLane.ready(l.clock(), keyTrigger),
 		LostTasks:       r.lost,
 		NextID:          max(r.nextID, l.floor.nextID),
 	}
@@ -50,13 +52,14 @@ const keyTrigger = "trigger"
 func (l *loop) dispatch(r *reign, d projection.Decision) {
 	switch d := d.(type) {
 	case projection.Trigger:
+		r.reserving = d.ID
 		l.storeLane.start(r.ctx, l.clock(), keyTrigger, l.trigger(r, d))
 	case projection.Refuse:
 		e := &events.RequestRefused{Epoch: r.term.Epoch(), Request: d.Request, Reason: d.Reason, Remedy: d.Remedy}
-		l.logLane.start(r.ctx, l.clock(), "refuse:"+d.Request.String(), l.verdict(r, e))
+		l.logLane.start(r.ctx, l.clock(), fmt.Sprint(d.Key()), l.verdict(r, e))
 	case projection.Fail:
 		e := &events.CheckpointFailed{Epoch: r.term.Epoch(), Checkpoint: d.ID, Reason: d.Reason, Missing: d.Missing, Text: d.Text}
-		l.logLane.start(r.ctx, l.clock(), key("fail", d.ID), l.verdict(r, e))
+		l.logLane.start(r.ctx, l.clock(), key("fail:", d.ID), l.verdict(r, e))
 	case projection.Lose:
 		e := &events.TaskLost{
 			Epoch: r.term.Epoch(), Task: d.Task, Attempt: d.Attempt,
@@ -64,36 +67,29 @@ func (l *loop) dispatch(r *reign, d projection.Decision) {
 		}
 		l.logLane.start(r.ctx, l.clock(), fmt.Sprintf("lose:%s:%d", d.Task, d.Attempt), l.verdict(r, e))
 	case projection.Finalize:
-		l.finalize(r, d.ID)
+		l.finalize(r, d.ID, false)
 	case projection.Retire:
-		e := &events.CheckpointsRetired{Epoch: r.term.Epoch(), Checkpoints: d.IDs, Why: fmt.Sprintf("%d are kept", l.state.Policy().Retain)}
-		l.logLane.start(r.ctx, l.clock(), "retire", l.verdict(r, e))
+		l.retire(r, d.IDs)
 	case projection.Discard:
 		l.discard(r, d)
 	}
 }
 
-func key(what string, id events.CheckpointID) string { return fmt.Sprintf("%s:%d", what, int64(id)) }
+func key(what string, id events.CheckpointID) string { return what + id.String() }
 
-// setWake tells the reader when the next decision falls due.
-func (l *loop) setWake(r *reign) {
+// setWake tells the reader when the next decision falls due that needs a look at the log: a timeout or a periodic trigger.
+func (l *loop) setWake() {
 	next := l.clock() + leadingWait
-	earlier := func(at time.Duration, ok bool) {
-		if ok && at < next {
-			next = at
-		}
+	if at, ok := projection.NextDue(l.state, l.timing, l.now); ok {
+		next = min(next, at)
 	}
-	earlier(projection.NextDue(l.state, l.timing, l.now))
-	earlier(l.logLane.next(l.clock()))
-	earlier(l.storeLane.next(l.clock()))
-	earlier(l.nextLook(r), true)
 	l.wake.Store(int64(max(next, 1)))
 }
 
 // due are the pending checkpoints whose timeout is over now.
 func (l *loop) due() []events.CheckpointID {
 	var ids []events.CheckpointID
-	for _, d := range projection.Decide(l.state, l.timing, l.clock(), projection.Gates{}) {
+	for _, d := range projection.Decide(l.state, l.timing, l.clock(), projection.Gates{ShuttingDown: true}) {
 		if f, ok := d.(projection.Fail); ok && f.Reason == events.FailedExpired {
 			ids = append(ids, f.ID)
 		}

@@ -13,19 +13,25 @@ import (
 	"github.com/tidemark-stream/tidemark/store"
 )
 
-// Handle is one triggered checkpoint.
+// Handle is one triggered checkpoint. It may be used from any goroutine.
 type Handle struct {
 	// ID is its number.
 	ID      events.CheckpointID
-	verdict chan error // sent once by the loop; one place
+	verdict *verdict
 }
 
-// Wait returns when the checkpoint has ended: nil when it completed and its record says so, a [*FailedError] when it failed,
-// also when the epoch ended, or the cause of ctx. Call it once.
+// Wait returns when the checkpoint has ended: nil when it completed and its record says so (or this coordinator stopped
+// leading in between; the next one then marks the record), a [*FailedError] when it failed, also when the epoch ended,
+// [ErrClosed] when the coordinator stopped before there was a verdict, or the cause of ctx.
 func (h *Handle) Wait(ctx context.Context) error {
 	select {
-	case err := <-h.verdict:
-		return err
+	case <-h.verdict.ended:
+		return h.verdict.err
+	default:
+	}
+	select {
+	case <-h.verdict.ended:
+		return h.verdict.err
 	case <-ctx.Done():
 		return fmt.Errorf("wait for checkpoint %s: %w", h.ID, context.Cause(ctx))
 	}
@@ -39,13 +45,13 @@ type TriggerOptions struct {
 	JoiningEvent string
 	// Cause is for the reader of the log. Default: "manual".
 	Cause string
-	// Request makes a repeated call the same request. Default: random.
+	// Request makes a repeated call the same request: it gets the same answer, within the last 4096 requests. Default: random.
 	Request events.RequestID
 }
 
 // Trigger asks for a checkpoint and returns when it is pending, its open record written. A refusal is a
 // [*RefusedError] (errors.Is ErrRefused), and nothing is registered then. While as many are pending as MaxConcurrent
-// allows, it waits.
+// allows, it waits; when ctx ends first, the request stays in the log and may still be served.
 func (c *Coordinator) Trigger(ctx context.Context, opts TriggerOptions) (*Handle, error) {
 	if opts.Type == "" {
 		opts.Type = events.TypeCheckpoint
@@ -56,27 +62,50 @@ func (c *Coordinator) Trigger(ctx context.Context, opts TriggerOptions) (*Handle
 	if opts.Cause == "" {
 		opts.Cause = "manual"
 	}
-	h := &Handle{verdict: make(chan error, 1)}
-	answers := make(chan answer, 1) // sent once by the loop; one place
-	err := c.do(ctx, func(l *loop) { l.waiters.requests[opts.Request] = requested{answers, h.verdict} })
-	if err != nil {
-		return nil, err
-	}
-	e := &events.CheckpointRequested{
-		Request: opts.Request, Type: opts.Type, JoiningEvent: opts.JoiningEvent, Cause: opts.Cause, By: whoAmI(),
-	}
-	if err := c.publish(ctx, eventlog.NewEventID(), e); err != nil {
-		return nil, err
-	}
-	a, err := await(ctx, c, answers)
+	r := &requested{typ: opts.Type, joining: opts.JoiningEvent, answers: make(chan answer, 1)}
+	a, err := c.request(ctx, opts, r)
 	if err == nil {
 		err = a.err
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("trigger: %w", err)
 	}
-	h.ID = a.id
-	return h, nil
+	return &Handle{ID: a.id, verdict: a.verdict}, nil
+}
+
+func (c *Coordinator) request(ctx context.Context, opts TriggerOptions, r *requested) (answer, error) {
+	if len(opts.JoiningEvent) > projection.MaxText {
+		return answer{}, fmt.Errorf("joining event of %d bytes, at most %d are allowed", len(opts.JoiningEvent), projection.MaxText)
+	}
+	if err := c.do(ctx, func(l *loop) { l.request(opts.Request, r) }); err != nil {
+		return answer{}, err
+	}
+	defer c.forget(func(l *loop) { l.waiters.forget(opts.Request, r) })
+	select {
+	case a := <-r.answers: // known already
+		return a, nil
+	default:
+	}
+	err := c.publish(ctx, eventlog.NewEventID(), &events.CheckpointRequested{
+		Request: opts.Request, Type: opts.Type, JoiningEvent: opts.JoiningEvent, Cause: opts.Cause, By: whoAmI(),
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return await(ctx, c, r.answers)
+}
+
+// request lets a Trigger wait, or answers it if the answer is known.
+func (l *loop) request(id events.RequestID, r *requested) {
+	if l.reign == nil || !l.reign.started {
+		r.answers <- answer{err: ErrNotLeading}
+		return
+	}
+	if a, ok := l.answered(id, r); ok {
+		r.answers <- a
+		return
+	}
+	l.waiters.requests[id] = append(l.waiters.requests[id], r)
 }
 
 // Ack is a task's yes.
@@ -125,14 +154,19 @@ func (c *Coordinator) Decline(ctx context.Context, id events.CheckpointID, task 
 // answer publishes what a task says and returns what the fold made of it.
 func (c *Coordinator) answer(ctx context.Context, e events.Event) (projection.Outcome, error) {
 	id := eventlog.NewEventID()
-	outcomes := make(chan projection.Outcome, 1) // sent once by the loop; one place
-	if err := c.do(ctx, func(l *loop) { l.waiters.acks[id] = outcomes }); err != nil {
+	answers := make(chan acked, 1) // sent once by the loop; one place
+	if err := c.do(ctx, func(l *loop) { l.waiters.acks[id] = answers }); err != nil {
 		return projection.Outcome{}, err
 	}
+	defer c.forget(func(l *loop) { delete(l.waiters.acks, id) })
 	if err := c.publish(ctx, id, e); err != nil {
-		return projection.Outcome{}, errors.Join(err, c.do(ctx, func(l *loop) { delete(l.waiters.acks, id) }))
+		return projection.Outcome{}, err
 	}
-	return await(ctx, c, outcomes)
+	a, err := await(ctx, c, answers)
+	if err == nil {
+		err = a.err
+	}
+	return a.outcome, err
 }
 
 // AbortAll ends every checkpoint that is pending now, for the given cause (failover, cancel, …). It returns when the request
@@ -155,32 +189,46 @@ func (c *Coordinator) AbortAll(ctx context.Context, cause string) error {
 
 // Pending is how many checkpoints wait for acks and are not due to expire.
 func (c *Coordinator) Pending(ctx context.Context) (int, error) {
-	return ask(ctx, c, func(l *loop) int { return len(l.state.Live()) - len(l.due()) })
+	return ask(ctx, c, func(l *loop) int {
+		n := -len(l.due())
+		for _, p := range l.state.Live() {
+			if p.Phase == projection.PhasePending {
+				n++
+			}
+		}
+		return n
+	})
 }
 
 // ExpirePending fails what is due now and returns how many; the coordinator does the same by itself as time goes on.
 func (c *Coordinator) ExpirePending(ctx context.Context) (int, error) {
 	type expiring struct {
-		count int
-		wait  chan error // sent by the loop, once for each that is due; as many places
+		due []*Handle
+		err error
 	}
-	e, err := ask(ctx, c, func(l *loop) expiring {
-		due := l.due()
-		e := expiring{count: len(due), wait: make(chan error, len(due))}
-		for _, id := range due {
-			l.waiters.checkpoints[id] = append(l.waiters.checkpoints[id], e.wait)
+	e, err := ask(ctx, c, func(l *loop) (e expiring) {
+		if l.reign == nil || !l.reign.started {
+			return expiring{err: ErrNotLeading}
+		}
+		for _, id := range l.due() {
+			e.due = append(e.due, &Handle{ID: id, verdict: l.verdictOf(id)})
 		}
 		return e
 	})
-	if err != nil {
+	if err = errors.Join(err, e.err); err != nil {
 		return 0, err
 	}
-	for range e.count {
-		if _, err := await(ctx, c, e.wait); err != nil {
-			return 0, err
+	n := 0
+	for _, h := range e.due {
+		var failed *FailedError
+		switch err := h.Wait(ctx); {
+		case errors.As(err, &failed) && failed.Reason == events.FailedExpired:
+			n++
+		case err != nil && failed == nil:
+			return n, err
 		}
 	}
-	return e.count, nil
+	return n, nil
 }
 
 // Latest is the newest completed checkpoint by id. None is [store.ErrNone]; any other error means that it could not be read.
@@ -221,6 +269,14 @@ func (c *Coordinator) Restore(ctx context.Context, id events.CheckpointID, sink 
 func (c *Coordinator) do(ctx context.Context, command func(*loop)) error {
 	_, err := ask(ctx, c, func(l *loop) struct{} { command(l); return struct{}{} })
 	return err
+}
+
+// forget takes a verb that is over out of the loop, whatever its context says.
+func (c *Coordinator) forget(command func(*loop)) {
+	select {
+	case c.loop.commands <- command:
+	case <-c.done:
+	}
 }
 
 // ask runs a question in the loop and returns its answer.

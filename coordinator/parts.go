@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/projection"
+	"github.com/tidemark-stream/tidemark/store"
+)
+
+// parts is what the tasks have put into one checkpoint.
+type parts struct {
+	handles map[events.TaskID]events.StateHandle // of tasks that have any state
+	digests []string                             // each once, in the order of tasks and chunks
+	owners  map[string]string                    // digest -> "task/chunk", the first one
+	bytes   int64
+}
+
+func gather(cp projection.Checkpoint) parts {
+	p := parts{handles: make(map[events.TaskID]events.StateHandle), owners: make(map[string]string)}
+	for ack := range cp.Acks() {
+		if ack.Handle.IsZero() {
+			continue
+		}
+		p.handles[ack.Task] = ack.Handle
+		p.bytes += ack.Handle.Bytes()
+		for _, c := range ack.Handle.Chunks {
+			if _, ok := p.owners[string(c.Digest)]; !ok {
+				p.owners[string(c.Digest)] = ack.Task.String() + "/" + c.Name
+				p.digests = append(p.digests, string(c.Digest))
+			}
+		}
+	}
+	return p
+}
+
+// describe names at most five missing chunks by their owners.
+func (p parts) describe(missing []string) string {
+	const most = 5
+	var names []string
+	for _, d := range missing[:min(len(missing), most)] {
+		names = append(names, fmt.Sprintf("%s (%.12s…)", p.owners[d], d))
+	}
+	text := fmt.Sprintf("%d of %d chunks are not in the store: %s", len(missing), len(p.digests), strings.Join(names, ", "))
+	if len(missing) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// fill puts the handles into the record beside what tasks have put there themselves.
+func (p parts) fill(cp *store.Checkpoint) error {
+	if cp.State == nil {
+		cp.State = store.State{}
+	}
+	for task, h := range p.handles {
+		b, err := h.Encode(nil)
+		if err != nil {
+			return err
+		}
+		cp.State[task.String()] = json.RawMessage(b)
+	}
+	return nil
+}
+
+// recordSize is about how many bytes the handles take in a record: without what tasks have put there themselves.
+func (p parts) recordSize() int {
+	size := 0
+	for task, h := range p.handles {
+		const name, chunk = 32, 128 // quotes and braces; a digest and the names of its members
+		size += name + len(task) + len(h.Inline) + len(h.Inline)/2
+		for _, c := range h.Chunks {
+			size += chunk + len(c.Name)
+		}
+	}
+	return size
+}
