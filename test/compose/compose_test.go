@@ -3,20 +3,21 @@ package compose_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/examples/flights"
 )
 
 var workers = []string{"worker-1", "worker-2", "worker-3"}
 
-// checkpoint is the part of `coordinator list -o json` that the test reads.
-type checkpoint struct {
-	ID    int64  `json:"id"`
-	State string `json:"state"`
+// status is the part of `coordinator status -o json` that the test reads.
+type status struct {
+	LatestCompleted *events.CheckpointID `json:"latest_completed"`
 }
 
 // TestTheJobSurvivesKilledContainers runs the demo job in containers and kills a worker, the coordinator and Redis
@@ -56,27 +57,24 @@ func TestTheJobSurvivesKilledContainers(t *testing.T) {
 	}
 }
 
-// completed asks the coordinator for the highest completed checkpoint, -1 when there is none yet.
-func (s *stack) completed(t *testing.T) (newest int64, err error) {
+// completed asks the coordinator for the newest completed checkpoint, NoCheckpoint when there is none yet.
+func (s *stack) completed(t *testing.T) (events.CheckpointID, error) {
 	t.Helper()
-	out, err := s.exec(t.Context(), "coordinator", "coordinator", "list", "-o", "json")
+	out, err := s.exec(t.Context(), "coordinator", "coordinator", "status", "-o", "json")
 	if err != nil {
-		return -1, err
+		return events.NoCheckpoint, err
 	}
-	var list []checkpoint
-	if err := json.Unmarshal(out, &list); err != nil {
-		t.Fatalf("read the list %q: %v", out, err)
+	var now status
+	if err := json.Unmarshal(out, &now); err != nil {
+		t.Fatalf("read the status %q: %v", out, err)
 	}
-	newest = -1
-	for _, c := range list {
-		if c.State == "completed" {
-			newest = max(newest, c.ID)
-		}
+	if now.LatestCompleted == nil {
+		return events.NoCheckpoint, nil
 	}
-	return newest, nil
+	return *now.LatestCompleted, nil
 }
 
-func (s *stack) newest(t *testing.T) int64 {
+func (s *stack) newest(t *testing.T) events.CheckpointID {
 	t.Helper()
 	id, err := s.completed(t)
 	if err != nil {
@@ -86,13 +84,13 @@ func (s *stack) newest(t *testing.T) int64 {
 }
 
 // awaitCompleted waits until a checkpoint with this id or a higher one is completed.
-func (s *stack) awaitCompleted(t *testing.T, id int64) {
+func (s *stack) awaitCompleted(t *testing.T, id events.CheckpointID) {
 	t.Helper()
 	poll(t, time.Minute, "a checkpoint completes", func() (bool, string) {
 		got, err := s.completed(t)
 		if err != nil { // the container may just be starting
 			return false, err.Error()
 		}
-		return got >= id, time.Now().Format(time.TimeOnly)
+		return got >= id, fmt.Sprintf("latest completed %d, waiting for %d", got, id)
 	})
 }

@@ -17,6 +17,10 @@ import (
 	"time"
 )
 
+// rate is slow enough, at 20 000 lines, that the job outlives three crashes: 50 s of work, and each crash takes a
+// worker's health check (2 s) and at most a lease.
+const rate = "400"
+
 // stack is one running docker-compose.yml.
 type stack struct {
 	compose []string // the command: docker compose, or docker-compose
@@ -75,7 +79,7 @@ func (s *stack) try(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.compose[0], args...)
 	cmd.Dir = s.root
 	cmd.Env = append(os.Environ(), "TIDEMARK_DOCKERFILE=Dockerfile.prebuilt", "TIDEMARK_IMAGE=tidemark:local",
-		"REDIS_IMAGE=tidemark-redis:local")
+		"REDIS_IMAGE=tidemark-redis:local", "TIDEMARK_RATE="+rate)
 	return output(cmd)
 }
 
