@@ -1,4 +1,5 @@
-package events_test
+// Package docs_test runs what the documentation shows.
+package docs_test
 
 import (
 	"os"
@@ -13,7 +14,7 @@ import (
 	"github.com/tidemark-stream/tidemark/internal/testredis"
 )
 
-// The worker of docs/wire-format.md is nothing but a shell and redis-cli. Its lines are run as they stand, and what they put
+// The worker of wire-format.md is nothing but a shell and redis-cli. Its lines are run as they stand, and what they put
 // into the log is read as events.
 func TestAShellWithRedisCliTakesPartAsTheDocSays(t *testing.T) {
 	server := testredis.Start(t)
@@ -23,8 +24,12 @@ func TestAShellWithRedisCliTakesPartAsTheDocSays(t *testing.T) {
 		}
 		t.Skip("redis-cli is missing; it comes with redis-server")
 	}
+	doc, err := os.ReadFile("wire-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var script strings.Builder
-	for _, m := range regexp.MustCompile("(?s)```sh exec\n(.*?)```").FindAllStringSubmatch(readDoc(t), -1) {
+	for _, m := range regexp.MustCompile("(?s)```sh exec\n(.*?)```").FindAllStringSubmatch(string(doc), -1) {
 		script.WriteString(m[1])
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script.String())
