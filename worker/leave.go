@@ -64,15 +64,12 @@ func (a *attempt) awaitCut(life context.Context, shutdown bool) {
 func (a *attempt) drained(life context.Context) bool {
 	timer := time.NewTimer(a.cfg.DrainTimeout)
 	defer timer.Stop()
-	for {
+	for a.pending(orderOf(a.cutting.pending)) {
 		select {
 		case ans := <-a.answers:
 			a.answered(ans)
 			return true
 		case a.last = <-a.controls:
-			if !a.pending(orderOf(a.cutting.pending)) {
-				return false
-			}
 		case <-timer.C:
 			a.log.Warn().Stringer("checkpoint", a.cutting.pending.ID).Msg("cut was not stored within the drain timeout")
 			return false
@@ -82,6 +79,7 @@ func (a *attempt) drained(life context.Context) bool {
 			return false
 		}
 	}
+	return false
 }
 
 // isVoid reports whether an attempt that ended so may not say anything any more.

@@ -93,7 +93,11 @@ func (w *Worker) attempt(ctx context.Context) (eventlog.Assignment, error) {
 
 func (w *Worker) publish(ctx context.Context, e events.Event) error {
 	env := events.Envelope{ID: eventlog.NewEventID(), Job: w.cfg.Log.Job(), At: time.Now().UnixMilli(), Event: e}
-	if err := w.cfg.Log.Publish(ctx, env); err != nil {
+	err := w.cfg.Log.Publish(ctx, env)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if err != nil {
 		return fmt.Errorf("publish %s of task %s: %w", e.Kind(), w.cfg.Task, err)
 	}
 	return nil
