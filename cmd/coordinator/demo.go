@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
+	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -56,7 +57,8 @@ woken. At the end every row of the output is compared with the known right answe
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
 	}
-	cmd.Flags().StringVar(&d.redisURL, "redis", "", "use this Redis instead of starting one")
+	cmd.Flags().StringVar(&d.redisURL, "redis", "", "use this Redis instead of starting one (only this flag says so, not the environment)")
+	settings.FlagOnly(cmd.Flags(), "redis")
 	cmd.Flags().BoolVar(&d.keep, "keep", false, "leave Redis and the coordinator running until interrupted")
 	return cmd
 }
@@ -69,9 +71,6 @@ func demoWorkerCommand() *cobra.Command {
 }
 
 func (d *demo) run(cmd *cobra.Command) (err error) {
-	if os.Getenv("REDIS_URL") != "" && !cmd.Flags().Changed("redis") {
-		d.redisURL = "" // only what is asked for on the command line is worth a demo's keys
-	}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoLimit, errors.New("the demo took too long"))
 	defer cancel()
 	d.screen = newScreen(cmd.OutOrStdout())
@@ -124,7 +123,7 @@ func (d *demo) setUp(ctx context.Context) error {
 	if d.job, err = d.open(ctx); err != nil {
 		return err
 	}
-	d.screen.fact("job", fmt.Sprintf("%s: flights, sum and maximum of delay, for each origin and day", jobName))
+	d.screen.fact("job", jobName+": number of flights, sum and maximum of delay for each origin and day")
 	d.screen.fact("input", fmt.Sprintf("%s records in true arrival order, up to 491 minutes out of event-time order", thousands(flights.Lines)))
 	d.screen.line("")
 	return nil

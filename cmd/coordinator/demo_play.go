@@ -45,7 +45,10 @@ func (d *demo) play(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.awaitWorkers(ctx)
+	if err := d.awaitWorkers(ctx); err != nil {
+		return err
+	}
+	return told.await(ctx, func() bool { return told.finished == demoWorkers })
 }
 
 func (d *demo) startAll() error {
@@ -193,6 +196,7 @@ type story struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed and made anew at each change; guarded by mu, as all below
 	completed int
+	finished  int
 	epoch     events.Epoch
 	attempts  map[events.TaskID]events.Attempt
 	restored  map[events.TaskID]int
@@ -254,6 +258,7 @@ func (s *story) tell(e eventlog.Entry, o projection.Outcome) {
 		s.lost[event.Task] = true
 		s.screen.event("%s is lost: %s", event.Task, event.Text)
 	case *events.TaskFinished:
+		s.finished++
 		s.screen.event("%s has finished; its end state is in checkpoint %s", event.Task, event.Checkpoint)
 	}
 	s.tellEnded()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/examples/flights"
 	"github.com/tidemark-stream/tidemark/projection"
 )
@@ -71,7 +70,7 @@ func (d *demo) showStory(ctx context.Context) error {
 	}
 	id := state.LatestCompleted()
 	for _, c := range state.History() {
-		if c.Phase == projection.PhaseFailed && c.Reason == events.FailedTaskRestarted {
+		if c.Phase == projection.PhaseFailed && c.Required == demoWorkers {
 			id = c.ID
 		}
 	}

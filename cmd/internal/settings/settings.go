@@ -58,8 +58,11 @@ func Apply(flags *pflag.FlagSet, known []string) ([]Setting, error) {
 }
 
 func set(flags *pflag.FlagSet, f *pflag.Flag, layers []layer) (source string, err error) {
-	if f.Changed {
+	switch {
+	case f.Changed:
 		return "flag", nil
+	case f.Annotations[flagOnly] != nil:
+		return "default", nil
 	}
 	for _, l := range layers {
 		if !l.values.Exists(f.Name) {
@@ -80,6 +83,16 @@ func text(k *koanf.Koanf, name string) string {
 		return strings.Join(list, ",")
 	}
 	return k.String(name)
+}
+
+// flagOnly marks flags that no other place can set.
+const flagOnly = "tidemark_flag_only"
+
+// FlagOnly makes a flag deaf to environment and file: for a wish that must be spoken aloud. The flag must exist.
+func FlagOnly(flags *pflag.FlagSet, name string) {
+	if err := flags.SetAnnotation(name, flagOnly, []string{"true"}); err != nil {
+		panic(err) // the flag is not there
+	}
 }
 
 func load(flags *pflag.FlagSet, known []string) ([]layer, error) {

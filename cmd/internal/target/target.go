@@ -65,6 +65,7 @@ func (f *Flags) Open(ctx context.Context, logger zerolog.Logger) (*Target, error
 		return nil, err
 	}
 	redislog.Tune(opts)
+	redisconn.LogTo(logger)
 	t := &Target{Job: job, Client: redis.NewUniversalClient(opts)}
 	if err := f.open(ctx, t, logger); err != nil {
 		return nil, errors.Join(err, t.Close())
