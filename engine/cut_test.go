@@ -62,7 +62,7 @@ func content(entries []engine.Entry) string {
 
 // Cuts from other goroutines, at random moments: the two stores are equal in each, and so are positions and rows.
 func TestEachCutIsOneCutOverAllStores(t *testing.T) {
-	const n = 30_000
+	const n = 20_000
 	var rows engine.Rows[int]
 	graph := func(g *engine.Graph) {
 		in := make([]int, n)
@@ -87,7 +87,7 @@ func TestEachCutIsOneCutOverAllStores(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				if len(cuts) < 300 {
+				if len(cuts) < 150 {
 					cuts = append(cuts, s)
 				}
 				mu.Unlock()
