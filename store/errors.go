@@ -67,8 +67,7 @@ func (e *SkippedError) Unwrap() []error { return e.Records }
 // Skipped splits the error of List, Latest or Cleanup: what was left out of a valid result, and what made the call fail.
 // At most one of the two is there.
 func Skipped(err error) (*SkippedError, error) {
-	var s *SkippedError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*SkippedError](err); ok {
 		return s, nil
 	}
 	return nil, err

@@ -72,8 +72,8 @@ type Store interface {
 	Delete(ctx context.Context, id events.CheckpointID) (bool, error)
 	// Cleanup removes records until keep are left and returns how many went: open ones first, even the newest, then the
 	// completed ones with the lowest ids. Those for which protected (which may be nil) says true stay and count among the
-	// kept. A negative keep is [ErrInvalid]. Unreadable records are neither removed nor counted, and named in a
-	// [*SkippedError].
+	// kept. A negative keep is [ErrInvalid]. An unreadable record whose turn comes stays, is not counted, and is named in
+	// a [*SkippedError]: this release does not delete what it cannot read.
 	Cleanup(ctx context.Context, keep int, protected func(events.CheckpointID) bool) (int, error)
 	// Close makes all later calls return [ErrClosed]. It never closes a client that was handed in. Closing twice is
 	// harmless.

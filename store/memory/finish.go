@@ -61,7 +61,7 @@ func (s *Store) snapshot(id events.CheckpointID) ([]byte, *store.Checkpoint, err
 		return nil, nil, err
 	}
 	cp, err := s.read(id)
-	return s.db.byID[id], cp, err
+	return s.db.byID[id].raw, cp, err
 }
 
 func (s *Store) swap(id events.CheckpointID, old, b []byte) (bool, error) {
@@ -70,10 +70,10 @@ func (s *Store) swap(id events.CheckpointID, old, b []byte) (bool, error) {
 	if err := s.permitted(); err != nil {
 		return false, err
 	}
-	if now, ok := s.db.byID[id]; !ok || !bytes.Equal(now, old) {
+	if now, ok := s.db.byID[id]; !ok || !bytes.Equal(now.raw, old) {
 		return false, nil
 	}
-	s.db.put(id, b)
+	s.db.put(id, b, true)
 	return true, nil
 }
 
@@ -102,18 +102,38 @@ func (s *Store) Cleanup(
 	if err := s.permitted(); err != nil {
 		return 0, fmt.Errorf("clean up checkpoints: %w", err)
 	}
-	all, bad := s.readAll() // ascending by id
+	c := &cleanup{store: s, keep: keep, protected: protected, count: len(s.db.byID)}
 	for _, completed := range []bool{false, true} {
-		for _, cp := range all {
-			if len(all)-removed <= keep {
-				break
+		for _, id := range s.db.ids() {
+			if s.db.byID[id].done == completed {
+				c.try(id)
 			}
-			if cp.Completed != completed || protected != nil && protected(cp.ID) {
-				continue
-			}
-			delete(s.db.byID, cp.ID)
-			removed++
 		}
 	}
-	return removed, bad.orNil()
+	return c.removed, c.bad.orNil()
+}
+
+// cleanup is one call of Cleanup; the lock is held.
+type cleanup struct {
+	store     *Store
+	keep      int
+	protected func(events.CheckpointID) bool
+
+	count   int // records that are left, the unreadable ones met aside
+	removed int
+	bad     unreadable
+}
+
+// try removes one record if there are too many and it may go.
+func (c *cleanup) try(id events.CheckpointID) {
+	if c.count <= c.keep || c.protected != nil && c.protected(id) {
+		return
+	}
+	c.count--
+	if _, err := c.store.read(id); err != nil {
+		c.bad = append(c.bad, err)
+		return
+	}
+	delete(c.store.db.byID, id)
+	c.removed++
 }

@@ -35,15 +35,21 @@ type Store struct {
 // records are the encoded bytes, as a server would hold them, so that both implementations decode what they return.
 type records struct {
 	mu   sync.Mutex
-	byID map[events.CheckpointID][]byte
+	byID map[events.CheckpointID]entry
 	high events.CheckpointID // highest id ever written
+}
+
+// entry is one record. done is what was last known of it, as an index would: the bytes may be damaged since.
+type entry struct {
+	raw  []byte
+	done bool
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New(opts Options) *Store {
-	db := &records{byID: map[events.CheckpointID][]byte{}, high: events.NoCheckpoint}
+	db := &records{byID: map[events.CheckpointID]entry{}, high: events.NoCheckpoint}
 	return &Store{opts: opts, db: db, closed: new(atomic.Bool)}
 }
 
@@ -52,7 +58,11 @@ func New(opts Options) *Store {
 func (s *Store) PutRaw(id events.CheckpointID, raw []byte) {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()
-	s.db.put(id, bytes.Clone(raw))
+	done := s.db.byID[id].done
+	s.db.put(id, bytes.Clone(raw), done)
+	if cp, err := s.read(id); err == nil {
+		s.db.put(id, bytes.Clone(raw), cp.Completed)
+	}
 }
 
 // Create implements [store.Store].
@@ -70,7 +80,7 @@ func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
 			return err
 		}
 		if _, exists := s.db.byID[c.ID]; !exists {
-			s.db.put(c.ID, b)
+			s.db.put(c.ID, b, c.Completed)
 			return nil
 		}
 		if old, err := s.read(c.ID); err != nil || old.Nonce != c.Nonce {
@@ -96,7 +106,7 @@ func (s *Store) Store(ctx context.Context, cp *store.Checkpoint) error {
 				return err
 			}
 		}
-		s.db.put(cp.ID, b)
+		s.db.put(cp.ID, b, cp.Completed)
 		return nil
 	})
 }
@@ -206,11 +216,11 @@ func (s *Store) usable(ctx context.Context) error {
 
 // read decodes one record; the lock is held.
 func (s *Store) read(id events.CheckpointID) (*store.Checkpoint, error) {
-	raw, ok := s.db.byID[id]
+	e, ok := s.db.byID[id]
 	if !ok {
 		return nil, store.ErrNotFound
 	}
-	return store.DecodeRecord("checkpoint "+id.String(), id, raw, s.opts.MaxRecord)
+	return store.DecodeRecord("checkpoint "+id.String(), id, e.raw, s.opts.MaxRecord)
 }
 
 func (s *Store) readAll() ([]*store.Checkpoint, unreadable) {
@@ -227,8 +237,8 @@ func (s *Store) readAll() ([]*store.Checkpoint, unreadable) {
 	return all, bad
 }
 
-func (r *records) put(id events.CheckpointID, raw []byte) {
-	r.byID[id] = raw
+func (r *records) put(id events.CheckpointID, raw []byte, done bool) {
+	r.byID[id] = entry{raw: raw, done: done}
 	r.high = max(r.high, id)
 }
 

@@ -44,17 +44,17 @@ func (s *Store) decode(id events.CheckpointID, old *image) (*store.Checkpoint, e
 // assume at first; nil means read it.
 func (s *Store) settle(
 	ctx context.Context, id events.CheckpointID, old *image, decide func(*image) (*record, error),
-) (*record, error) {
+) error {
 	var lost *record
 	var lostErr error
 	for range settleAttempts {
 		var err error
 		if old == nil {
 			if old, err = s.read(ctx, id); err != nil {
-				return nil, inDoubt(err, lostErr)
+				return inDoubt(err, lostErr)
 			}
 			if lost != nil && old.exists && bytes.Equal(old.raw, lost.raw) {
-				return lost, nil
+				return nil
 			}
 		}
 		rec, err := decide(old)
@@ -62,23 +62,23 @@ func (s *Store) settle(
 			if lead := s.stillLeading(ctx); err == nil || errors.Is(lead, store.ErrFenced) {
 				err = lead
 			}
-			return nil, inDoubt(err, lostErr)
+			return inDoubt(err, lostErr)
 		}
 		written, err := s.swap(ctx, id, old, rec)
 		switch {
 		case written:
-			return rec, nil
+			return nil
 		case err != nil && !lostAnswer(err):
-			return nil, inDoubt(err, lostErr)
+			return inDoubt(err, lostErr)
 		case err != nil:
 			lost, lostErr = rec, err
 		}
 		old = nil
 	}
 	if lostErr != nil {
-		return nil, unknown(lostErr)
+		return unknown(lostErr)
 	}
-	return nil, store.ErrContended
+	return store.ErrContended
 }
 
 // inDoubt adds to an error that an earlier attempt of the same write may have happened.

@@ -65,7 +65,7 @@ func (s *Store) Create(ctx context.Context, cp *store.Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("create checkpoint %v: %w", c.ID, err)
 	}
-	_, err = s.settle(ctx, c.ID, &image{}, func(old *image) (*record, error) {
+	err = s.settle(ctx, c.ID, &image{}, func(old *image) (*record, error) {
 		if !old.exists {
 			return rec, nil
 		}
@@ -94,7 +94,7 @@ func (s *Store) Store(ctx context.Context, cp *store.Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("store checkpoint %v: %w", cp.ID, err)
 	}
-	_, err = s.settle(ctx, cp.ID, nil, func(old *image) (*record, error) {
+	err = s.settle(ctx, cp.ID, nil, func(old *image) (*record, error) {
 		return rec, s.replaceable(cp, old)
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Store) Complete(
 		return nil, fmt.Errorf("complete checkpoint %v: %w", id, err)
 	}
 	var result *store.Checkpoint
-	_, err := s.settle(ctx, id, nil, func(old *image) (*record, error) {
+	err := s.settle(ctx, id, nil, func(old *image) (*record, error) {
 		if !old.exists {
 			return nil, store.ErrNotFound
 		}

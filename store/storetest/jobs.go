@@ -45,6 +45,9 @@ func ExerciseJob(t *testing.T, fresh func(t testing.TB) JobSubject) {
 	}
 }
 
+// failure drops the result of a call.
+func failure[T any](_ T, err error) error { return err }
+
 // writes are all calls that need the token, on a store that holds the open record 1, the completed 2 and a chunk.
 func writes(digest string) map[string]func(testing.TB, store.JobStore) error {
 	return map[string]func(testing.TB, store.JobStore) error{
@@ -68,8 +71,6 @@ func writes(digest string) map[string]func(testing.TB, store.JobStore) error {
 		"release none":     func(t testing.TB, j store.JobStore) error { return j.Release(t.Context(), nil, time.Hour) },
 	}
 }
-
-func failure[T any](_ T, err error) error { return err }
 
 func fenceRules() []jobRule {
 	return []jobRule{
@@ -104,7 +105,7 @@ func fenceRules() []jobRule {
 			for name := range writes("") {
 				leader := s.Job.Fenced(second)
 				s.Lead(t, second)
-				failure(leader.Cleanup(t.Context(), 0, nil))
+				ok(t, "empty", failure(leader.Cleanup(t.Context(), 0, nil)))
 				putAll(t, leader, "1 open 2 done")
 				ref, err := s.Job.PutChunk(t.Context(), []byte("chunk"))
 				ok(t, "put chunk", err)
