@@ -22,7 +22,7 @@ func (replyError) RedisError() {}
 // maxNesting bounds the arrays in arrays of an answer; XINFO STREAM needs 3.
 const maxNesting = 8
 
-// maxText bounds a text that is kept whole: Redis holds none that is longer.
+// maxText is the longest text that Redis holds by default, in bytes.
 const maxText = 512 << 20
 
 // header is the first line of a value: its type, and a number for all but texts.
@@ -108,7 +108,7 @@ func (c *conn) bulk(b []byte, keep int64) (out []byte, length int64, err error) 
 	if err != nil {
 		return b, 0, err
 	}
-	if h.kind != '$' || h.n < 0 {
+	if h.kind != '$' || h.n < 0 || h.n > maxText {
 		return b, 0, fmt.Errorf("%w: %q%d, want a text", errProtocol, h.kind, h.n)
 	}
 	n := min(h.n, keep)
