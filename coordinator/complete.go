@@ -53,13 +53,11 @@ func (l *loop) force(id events.CheckpointID) error {
 func (c *Coordinator) Cleanup(ctx context.Context, keep int) (int, error) {
 	answers := make(chan cleaned, 1) // sent once by the effect or the loop; one place
 	err := c.do(ctx, func(l *loop) {
-		r := l.reign
-		if r == nil || !r.started {
-			answers <- cleaned{err: ErrNotLeading}
+		if r := l.reign; r != nil && r.started {
+			r.cleanups = append(r.cleanups, cleanup{ctx, keep, answers})
 			return
 		}
-		work := l.cleanup(ctx, r, keep, answers)
-		l.storeLane.start(r.ctx, l.clock(), fmt.Sprintf("cleanup:%p", answers), work)
+		answers <- cleaned{err: ErrNotLeading}
 	})
 	if err != nil {
 		return 0, err
@@ -68,10 +66,28 @@ func (c *Coordinator) Cleanup(ctx context.Context, keep int) (int, error) {
 	return a.removed, errors.Join(a.err, err)
 }
 
+// cleanup is a Cleanup that waits until it is known which ids are in use.
+type cleanup struct {
+	caller  context.Context //nolint:containedctx // of the verb that waits
+	keep    int
+	answers chan<- cleaned
+}
+
 // cleaned is the answer to Cleanup.
 type cleaned struct {
 	removed int
 	err     error
+}
+
+// cleanups starts what waits.
+func (l *loop) cleanups(r *reign) {
+	if !r.verified && !r.doubtful {
+		return
+	}
+	for _, c := range r.cleanups {
+		l.storeLane.start(r.ctx, l.clock(), fmt.Sprintf("cleanup:%p", c.answers), l.cleanup(c.caller, r, c.keep, c.answers))
+	}
+	r.cleanups = nil
 }
 
 // cleanup removes records and tells the log which checkpoints of the fold are no longer kept. It ends with the caller too.

@@ -34,6 +34,7 @@ type world struct {
 	store  store.Store // behind faults
 	faults *storetest.Faults
 	lines  *lines
+	ttl    func(digest string) time.Duration // life of a chunk on Redis, -1 for ever; nil in memory
 }
 
 // newWorld has a job's store; inside a bubble its time is virtual.

@@ -29,6 +29,7 @@ type reign struct {
 	nextID    events.CheckpointID // above every id of the store
 	reserving events.CheckpointID // the id of the trigger under way
 
+	cleanups []cleanup                    // wait until the ids in use are known
 	tries    map[events.CheckpointID]int  // how often each finalization was tried
 	forced   map[events.CheckpointID]bool // to be completed by hand
 	unlanded map[events.CheckpointID]bool // completed ones whose record does not say so yet
@@ -110,6 +111,9 @@ func (l *loop) endReign(cause error) {
 	l.log.Warn().Int64("epoch", int64(l.reign.term.Epoch())).Err(cause).Msg("no longer leading")
 	l.reign.cancel(errors.Join(errReignOver, cause))
 	close(l.reign.over)
+	for _, c := range l.reign.cleanups {
+		c.answers <- cleaned{err: ErrNotLeading}
+	}
 	l.reign = nil
 	l.waiters.refuse(ErrNotLeading)
 	l.settleAll()

@@ -26,6 +26,7 @@ func (l *loop) turn() {
 	for id := range r.forced {
 		l.finalize(r, id, true)
 	}
+	l.cleanups(r)
 	l.land(r)
 	l.announce(r)
 	l.watchPresence(r)
