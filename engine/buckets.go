@@ -31,6 +31,7 @@ type buckets[K comparable, Acc any] struct {
 	wm       int64
 	seq      uint64
 	open     []pane[K] // by end, then start; an index of the table, not part of the cut
+	spare    []K       // the keys of the last emitted pane, to be used again
 }
 
 // pane is one open window with its keys in the order of their first record.
@@ -46,7 +47,8 @@ func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
 		return cmp.Or(cmp.Compare(p.End, w.End), cmp.Compare(p.Start, w.Start))
 	})
 	if !found {
-		b.open = slices.Insert(b.open, i, pane[K]{Window: w})
+		b.open = slices.Insert(b.open, i, pane[K]{Window: w, keys: b.spare})
+		b.spare = nil
 	}
 	b.open[i].keys = append(b.open[i].keys, k.Key)
 }

@@ -177,17 +177,17 @@ func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
 				return err
 			}
 		}
+		o.spare = p.keys[:0]
 	}
 	return o.out.watermark(wm)
 }
 
 // fire emits one bucket. The bucket goes first: a cut inside a function behind the window then does not have it too.
 func (o *windowOp[K, T, Acc, Out]) fire(k bucketKey[K]) error {
-	b, ok := o.table.Get(k)
+	b, ok := o.table.Take(k)
 	if !ok {
 		return fmt.Errorf("bucket %v of %s is gone: %w", k, o.name, ErrCorrupt)
 	}
-	o.table.Delete(k)
 	o.begin(b.Last)
 	return o.end(o.result(o.task.context(b.Last), k.Key, window.Window{Start: k.Start, End: k.End}, b.Acc, o.emit))
 }

@@ -109,27 +109,37 @@ func (t *Table[K, V]) insert(g *group[K, V], k K) *V {
 
 // Delete removes k and says whether it was there. The last entry of the group takes its place.
 func (t *Table[K, V]) Delete(k K) bool {
+	_, ok := t.Take(k)
+	return ok
+}
+
+// Take is Delete that returns what was there.
+func (t *Table[K, V]) Take(k K) (v V, ok bool) {
 	g := &t.groups[Group(t.hash(k), len(t.groups))]
 	i, ok := g.index[k]
 	if !ok {
-		return false
+		return v, false
 	}
 	delete(g.index, k)
 	last := uint32(g.n - 1)
 	tail := t.own(g, last)
+	v = tail.val
 	if i != last {
-		*t.own(g, i) = *tail
+		e := t.own(g, i)
+		v = e.val
+		*e = *tail
 		g.index[tail.key] = i
 	}
 	*tail = entry[K, V]{}
 	g.n--
 	t.n--
-	if last%pageLen == 0 {
+	// One empty page stays: windows come and go, and would make and drop a page each time.
+	if len(g.pages)*pageLen-g.n >= 2*pageLen {
 		t.ownList(g)
 		g.pages[len(g.pages)-1] = nil
 		g.pages = g.pages[:len(g.pages)-1]
 	}
-	return true
+	return v, true
 }
 
 // Clear removes every key.
