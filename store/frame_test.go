@@ -74,7 +74,7 @@ func TestBombIsAnError(t *testing.T) {
 	}
 	const limit = 1 << 20
 	f := newFramer(t, limit)
-	big := make([]byte, 256<<20)
+	big := make([]byte, 64<<20)
 	bomb := enc.EncodeAll(big, nil)
 	pair := append(enc.EncodeAll([]byte("four"), nil), bomb...)
 	digest := bytes.Repeat([]byte{0xab}, 32)
@@ -104,7 +104,7 @@ func TestDecodingABombTakesNoMoreThanTheLimit(t *testing.T) {
 	}
 	const limit = 1 << 20
 	f := newFramer(t, limit)
-	bomb := enc.EncodeAll(make([]byte, 512<<20), nil)
+	bomb := enc.EncodeAll(make([]byte, 64<<20), nil)
 	frame := forge(make([]byte, 32), 1, limit, uint32(len(bomb)), bomb)
 	r := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {

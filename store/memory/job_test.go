@@ -16,7 +16,7 @@ var fence = store.Fence{Epoch: 3, Instance: "me"}
 
 func newJob(t testing.TB) *memory.Job {
 	t.Helper()
-	j, err := memory.NewJob(memory.JobOptions{MaxChunk: storetest.MaxChunk, ChunkLife: time.Hour})
+	j, err := memory.NewJob(memory.JobOptions{MaxRecord: storetest.MaxRecord, MaxChunk: storetest.MaxChunk, ChunkLife: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,13 +21,13 @@ func plain(s store.Store) store.Store { return s }
 
 func TestStoreKeepsTheContract(t *testing.T) {
 	storetest.Exercise(t, func(testing.TB) storetest.Subject {
-		return subject(memory.New(memory.Options{}), plain)
+		return subject(memory.New(memory.Options{MaxRecord: storetest.MaxRecord}), plain)
 	})
 }
 
 func TestStoreKeepsTheContractBehindFaultsThatAreNotArmed(t *testing.T) {
 	storetest.Exercise(t, func(testing.TB) storetest.Subject {
-		return subject(memory.New(memory.Options{}), func(s store.Store) store.Store {
+		return subject(memory.New(memory.Options{MaxRecord: storetest.MaxRecord}), func(s store.Store) store.Store {
 			return storetest.NewFaulty(s, &storetest.Faults{})
 		})
 	})

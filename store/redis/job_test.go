@@ -73,7 +73,7 @@ func TestFencedViewKeepsTheRecordContract(t *testing.T) {
 		job := events.JobID(fmt.Sprintf("j%d", prefixes.Add(1)))
 		lead(t, client, job, fence)
 		open := func(t testing.TB) store.Store {
-			return newJob(t, client, job, redis.JobOptions{}).Fenced(fence)
+			return newJob(t, client, job, redis.JobOptions{MaxRecord: storetest.MaxRecord}).Fenced(fence)
 		}
 		return storetest.Subject{
 			Store: open(t),

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
@@ -23,7 +24,9 @@ func embedded(t *testing.T) *goredis.Client {
 	t.Helper()
 	m := miniredis.RunT(t)
 	m.ClockTTL(true)
-	client := goredis.NewClient(&goredis.Options{Addr: m.Addr(), DisableIdentity: true})
+	client := goredis.NewClient(&goredis.Options{
+		Addr: m.Addr(), DisableIdentity: true, ReadTimeout: time.Minute, // its Lua is slow under the race detector
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -40,7 +40,7 @@ func subjects(
 
 func newStore(t testing.TB, client goredis.UniversalClient, prefix string) *redis.Store {
 	t.Helper()
-	s, err := redis.New(client, redis.Options{KeyPrefix: prefix})
+	s, err := redis.New(client, redis.Options{KeyPrefix: prefix, MaxRecord: storetest.MaxRecord})
 	if err != nil {
 		t.Fatal(err)
 	}

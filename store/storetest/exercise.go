@@ -7,6 +7,9 @@ import (
 	"github.com/tidemark-stream/tidemark/store"
 )
 
+// MaxRecord is the record limit that the suite expects of the stores of a [Subject], in bytes.
+const MaxRecord = 1 << 20
+
 // Subject is one empty store under test, and what the suite needs to know of its inside.
 type Subject struct {
 	// Store is empty.

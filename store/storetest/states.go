@@ -109,7 +109,7 @@ func stateRules() []rule {
 		}},
 		{"a record over the limit is refused, and nothing is written", func(t *testing.T, s Subject) {
 			cp := store.New(1, 1)
-			cp.State["big"] = make([]byte, store.DefaultMaxRecord)
+			cp.State["big"] = make([]byte, MaxRecord)
 			is(t, "create", s.Store.Create(t.Context(), cp), store.ErrTooLarge)
 			equal(t, "left", left(t, s.Store), "[]")
 		}},
