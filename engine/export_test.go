@@ -1,0 +1,21 @@
+package engine
+
+// DecodeItem runs the decoder of a small item of the given kind and encodes what it found again, for the fuzz test.
+func DecodeItem(kind byte, b []byte) ([]byte, error) {
+	switch kind {
+	case 'S':
+		s, err := decodeSource(b)
+		return appendSource(nil, s), err
+	case 'W':
+		wm, idle, err := decodeWatermark(b)
+		return appendWatermark(nil, wm, idle), err
+	case 'L':
+		n, err := decodeRows(b)
+		return appendRows(nil, int(n)), err
+	case 'F':
+		s, err := decodeFileState(b)
+		return appendFileState(nil, s), err
+	default:
+		return nil, ErrCorrupt
+	}
+}
