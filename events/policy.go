@@ -15,7 +15,8 @@ type Policy struct {
 	Count int64
 	// Interval between periodic triggers; 0 means none.
 	Interval int64
-	// MinPause between the end of a checkpoint and the next periodic trigger; 0 means none.
+	// MinPause between the completion of a checkpoint or savepoint and the next periodic trigger; failures do not count.
+	// 0 means none.
 	MinPause int64
 	// Timeout of a pending checkpoint; 0 or less means never.
 	Timeout int64
