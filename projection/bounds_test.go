@@ -90,10 +90,15 @@ func TestTheRequestWindowForgetsAnsweredRequestsOnly(t *testing.T) {
 	if got := len(f.Queue()); got != projection.MaxQueue {
 		t.Errorf("%d are queued", got)
 	}
+	f.want(&events.RequestRefused{Epoch: 1, Request: "r16", Reason: events.RefusedShuttingDown}, projection.Applied)
+	f.want(&events.AbortRequested{Request: "r16"}, projection.Applied) // another request under its id: owed a refusal
 	f.want(&events.RequestRefused{Epoch: 1, Request: "r17", Reason: events.RefusedShuttingDown}, projection.Applied)
 	f.want(request(projection.MaxRequests), projection.Applied)
 	if _, ok := f.Request("r17"); ok {
 		t.Error("r17 has its answer and is still remembered")
+	}
+	if _, ok := f.Request("r16"); !ok {
+		t.Error("r16 is owed a refusal and is forgotten")
 	}
 	if _, ok := f.Request("r0"); !ok {
 		t.Error("r0 waits and is forgotten")

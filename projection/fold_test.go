@@ -190,3 +190,17 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		}
 	})
 }
+
+func TestACloneStillHasWhatTheOriginalRetires(t *testing.T) {
+	f := newFeed(t, byCount(1))
+	for id := range events.CheckpointID(2) {
+		f.want(&events.CheckpointTriggered{Epoch: 1, Checkpoint: id, Type: events.TypeCheckpoint, Count: 1}, projection.Applied)
+		f.want(&events.TaskAcked{Checkpoint: id, Task: "a", Epoch: 1}, projection.Completing)
+		f.want(&events.CheckpointCompleted{Epoch: 1, Checkpoint: id}, projection.Applied)
+	}
+	copied := f.Clone()
+	f.want(&events.CheckpointsRetired{Epoch: 1, Checkpoints: []events.CheckpointID{0}}, projection.Applied)
+	if c, _ := copied.Checkpoint(0); c.Phase != projection.PhaseCompleted || len(copied.Completed()) != 2 {
+		t.Errorf("the clone has %d completed, and checkpoint 0 is %s", len(copied.Completed()), c.Phase)
+	}
+}

@@ -184,10 +184,11 @@ func (s *State) taskFinished(at stamp, e *events.TaskFinished) Outcome {
 	return o
 }
 
-// endState finds the ack of the attempt in the completed checkpoint that the event names.
+// endState finds the ack of the attempt in the completed checkpoint that the event names. A savepoint will not do: nothing
+// is committed on one, and nothing restores it.
 func (s *State) endState(e *events.TaskFinished) (slot, bool) {
 	c := s.checkpoints[e.Checkpoint]
-	if c == nil || c.sum.Phase != PhaseCompleted {
+	if c == nil || c.sum.Phase != PhaseCompleted || c.savepoint() {
 		return slot{}, false
 	}
 	i := c.find(e.Task, s.index)
