@@ -61,7 +61,8 @@ func following() map[string]func(*rig) {
 				asked.Add(1)
 				return -time.Hour
 			}}
-			for range r.Job.Follow(r.ctx, events.Start, opts) {
+			for _, err := range r.Job.Follow(r.ctx, events.Start, opts) {
+				r.check("follow", err)
 				if r.n++; r.n == 3 {
 					break
 				}

@@ -2,6 +2,8 @@ package logtest
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
@@ -33,6 +35,25 @@ func leading() map[string]func(*rig) {
 				r.Errorf("held %+v", *held)
 			}
 			r.equal("entries", len(r.all()), 1)
+		},
+		"of many candidates at once one leads": func(r *rig) {
+			const n = 16
+			terms := make(chan eventlog.Term, n) // one send each, room for all
+			var all sync.WaitGroup
+			for i := range n {
+				all.Go(func() {
+					term, err := r.Other.Campaign(r.ctx, candidate(fmt.Sprint("c-", i)))
+					if err == nil {
+						terms <- term
+					} else if !errors.Is(err, eventlog.ErrLeaseHeld) {
+						r.Errorf("campaign = %v", err)
+					}
+				})
+			}
+			all.Wait()
+			close(terms)
+			r.equal("leaders", len(terms), 1)
+			r.equal("starts", len(r.all()), 1)
 		},
 		"an instance may take its own lease again, in a new epoch": func(r *rig) {
 			old := r.lead("a")

@@ -3,6 +3,7 @@ package memlog
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -141,9 +142,7 @@ func (t *term) WriteTasks(ctx context.Context, tasks map[events.TaskID]eventlog.
 		encoded[task] = b
 	}
 	return t.do(ctx, OpWriteTasks, func(s *state) error {
-		for task, b := range encoded {
-			s.tasks[task] = b
-		}
+		maps.Copy(s.tasks, encoded)
 		return nil
 	})
 }

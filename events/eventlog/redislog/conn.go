@@ -11,21 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	readBuffer   = 64 << 10
-	replyTimeout = 5 * time.Second // of a read, on top of the time it may block
-)
+const readBuffer = 64 << 10
 
-// errReplica is what a connection to a replica is refused with: it may lack the end of the log.
-type errReplica struct{ addr string }
+// replicaError is what a connection to a replica is refused with: it may lack the end of the log.
+type replicaError struct{ addr string }
 
-func (e errReplica) Error() string { return "connected to a replica at " + e.addr }
+func (e replicaError) Error() string { return "connected to a replica at " + e.addr }
 
 // conn is a reader's own connection. It speaks RESP2, one command or a few at a time.
 type conn struct {
 	net net.Conn
 	in  *bufio.Reader
 	out []byte
+	// timeout is for a write and for each piece of an answer; the first piece may take block longer.
+	timeout, block time.Duration
 	// stop keeps the end of the context from closing the connection.
 	stop func() bool
 }
@@ -42,7 +41,8 @@ func (l *Log) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{net: nc, in: bufio.NewReaderSize(nc, readBuffer)}
+	c := &conn{net: nc, timeout: l.timeout}
+	c.in = bufio.NewReaderSize(c, readBuffer)
 	c.stop = context.AfterFunc(ctx, func() { _ = nc.Close() })
 	if err := c.greet(ctx, o); err != nil {
 		c.close()
@@ -89,7 +89,7 @@ func (c *conn) greet(ctx context.Context, o *redis.Options) error {
 		return err
 	}
 	if list, ok := role.([]any); ok && len(list) > 0 && list[0] == "slave" {
-		return errReplica{c.net.RemoteAddr().String()}
+		return replicaError{c.net.RemoteAddr().String()}
 	}
 	return nil // a server that has no ROLE (miniredis), or does not let us ask, has no replicas that we could find out
 }
@@ -122,15 +122,26 @@ func (c *conn) command(args ...string) {
 	}
 }
 
-// flush sends the commands. Their answers must come within the time that they may block and replyTimeout.
+// flush sends the commands, the first of which may block so long.
 func (c *conn) flush(block time.Duration) error {
 	out := c.out
-	c.out = c.out[:0]
-	if err := c.net.SetDeadline(time.Now().Add(block + replyTimeout)); err != nil {
+	c.out, c.block = c.out[:0], block
+	if err := c.net.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
 	_, err := c.net.Write(out)
 	return err
+}
+
+// Read implements [io.Reader] for the buffer: the clock runs only while we wait, so neither a slow receiver of batches nor a long
+// answer over a slow line runs into the timeout.
+func (c *conn) Read(b []byte) (int, error) {
+	if err := c.net.SetReadDeadline(time.Now().Add(c.block + c.timeout)); err != nil {
+		return 0, err
+	}
+	n, err := c.net.Read(b)
+	c.block = 0
+	return n, err
 }
 
 // ask sends one command that does not block, and reads its answer.

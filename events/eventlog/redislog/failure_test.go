@@ -165,7 +165,7 @@ func TestAFailoverThatLosesTheEnd(t *testing.T) {
 			publish(t, l, "a")
 			replicate(t, m, r, master.Addr())
 			// The link is cut, and the old master goes on alone.
-			if err := r.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+			if err := r.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 				t.Fatal(err)
 			}
 			payload, err := ack("lost").Encode(nil)
@@ -175,8 +175,11 @@ func TestAFailoverThatLosesTheEnd(t *testing.T) {
 			first := firstPosition(t, l)
 			if ahead > 0 {
 				lost := events.Position{Ms: first.Ms + uint64(ahead.Milliseconds())}
-				m.XAdd(t.Context(), &redis.XAddArgs{Stream: eventlog.KeysOf(job).Log(), ID: lost.String(),
-					Values: []any{events.FieldID, "lost", events.FieldPayload, payload}})
+				args := addArgs(eventlog.KeysOf(job).Log(), eventlog.Wire{ID: "lost", Payload: payload})
+				args.ID = lost.String()
+				if err := m.XAdd(t.Context(), args).Err(); err != nil {
+					t.Fatal(err)
+				}
 			} else {
 				publish(t, l, "lost")
 			}
@@ -197,7 +200,7 @@ func TestAFailoverThatLosesTheEnd(t *testing.T) {
 func replicate(t *testing.T, m, r *redis.Client, addr string) {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
-	if err := r.SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := r.ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Set(t.Context(), "mark", "1", 0).Err(); err != nil {
@@ -404,4 +407,50 @@ func TestCancelEndsABlockedReaderOfAPausedServer(t *testing.T) {
 		t.Errorf("ended %v after the cancel", took)
 	}
 	s.Resume()
+}
+
+func TestASlowReceiverIsNoFailure(t *testing.T) {
+	s := testredis.Start(t)
+	c := client(t, s.Addr())
+	const timeout = 250 * time.Millisecond
+	l, err := redislog.Open(redislog.Config{Job: job, Client: c, Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term, err := l.Campaign(t.Context(), candidate("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1000
+	envs := make([]events.Envelope, n)
+	for i := range envs {
+		envs[i] = realAck(i)
+	}
+	if _, err := term.Append(t.Context(), envs...); err != nil {
+		t.Fatal(err)
+	}
+	slow := func(seen int) {
+		if seen < 500 { // the next page is on its way while this one is worked on
+			<-time.After(2 * timeout)
+		}
+	}
+	opts := eventlog.FollowOptions{OnRetry: func(err error, _ time.Duration) { t.Errorf("had to retry: %v", err) }}
+	for name, seq := range map[string]iter.Seq2[eventlog.Batch, error]{
+		"follow": l.Follow(t.Context(), term.Started(), opts),
+		"read":   l.Read(t.Context(), term.Started().Next(), events.End),
+	} {
+		seen := 0
+		for b, err := range seq {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if seen += len(b.Entries); seen == n {
+				break
+			}
+			slow(seen)
+		}
+		if seen != n {
+			t.Errorf("%s gave %d entries", name, seen)
+		}
+	}
 }

@@ -22,9 +22,15 @@ type Config struct {
 	Client redis.UniversalClient
 	// Embedded is for miniredis: readers poll instead of blocking, since each blocked read slows all its commands down.
 	Embedded bool
+	// Timeout is how long a reader waits for the next piece of an answer, on top of the time that it lets the server block; 0 means
+	// DefaultTimeout. The client's own timeouts hold for all other commands.
+	Timeout time.Duration
 	// OnRetry is told each error after which Publish tries again. It must not block; nil means that nobody wants to know.
 	OnRetry func(err error, wait time.Duration)
 }
+
+// DefaultTimeout is Config.Timeout when it is 0.
+const DefaultTimeout = 5 * time.Second
 
 // Tune sets what a client for [Open] needs, and what keeps it quiet: no command is sent twice, a deadline of the context holds, an
 // exhausted pool or a refused connection shows within a second (all waiting is done here), and the server is not told what older ones
@@ -44,6 +50,7 @@ type Log struct {
 	keys      eventlog.Keys
 	client    redis.UniversalClient
 	embedded  bool
+	timeout   time.Duration
 	onRetry   func(err error, wait time.Duration)
 	scripts   scripts
 	publisher message.Publisher
@@ -61,7 +68,10 @@ func Open(c Config) (*Log, error) {
 	}
 	l := &Log{
 		job: c.Job, keys: eventlog.KeysOf(c.Job), client: c.Client, embedded: c.Embedded, onRetry: c.OnRetry,
-		scripts: newScripts(),
+		timeout: c.Timeout, scripts: newScripts(),
+	}
+	if l.timeout <= 0 {
+		l.timeout = DefaultTimeout
 	}
 	var err error
 	if l.publisher, err = newPublisher(l); err != nil {
@@ -71,7 +81,7 @@ func Open(c Config) (*Log, error) {
 }
 
 func checkClient(client redis.UniversalClient) error {
-	retries := 0
+	var retries int
 	switch c := client.(type) {
 	case *redis.Client:
 		retries = c.Options().MaxRetries

@@ -1,6 +1,7 @@
 package redislog_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -9,7 +10,8 @@ import (
 
 // proxy stands between a client and a server: it can lead to another server, and lose answers.
 type proxy struct {
-	l net.Listener
+	ctx context.Context //nolint:containedctx // of the test that it stands in
+	l   net.Listener
 
 	mu     sync.Mutex
 	target string // guarded by mu, as all below
@@ -20,11 +22,11 @@ type proxy struct {
 
 func newProxy(t testing.TB, target string) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{l: l, target: target, conns: map[net.Conn]bool{}}
+	p := &proxy{ctx: t.Context(), l: l, target: target, conns: map[net.Conn]bool{}}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -80,7 +82,7 @@ func (p *proxy) serve(c net.Conn) {
 	p.mu.Lock()
 	target := p.target
 	p.mu.Unlock()
-	s, err := net.Dial("tcp", target)
+	s, err := new(net.Dialer).DialContext(p.ctx, "tcp", target)
 	if err != nil {
 		return
 	}

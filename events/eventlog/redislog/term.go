@@ -70,7 +70,7 @@ func splitStarted(c eventlog.Candidate) (head, tail []byte, err error) {
 		}
 		mark := []byte(`"data":{"epoch":`)
 		h, t, ok := bytes.Cut(wires[0].Payload, append(mark, epoch.String()...))
-		h = append(h[:len(h):len(h)], mark...)
+		h = append(slices.Clip(h), mark...)
 		if !ok || epoch == high && (!bytes.Equal(h, head) || !bytes.Equal(t, tail)) {
 			return nil, nil, fmt.Errorf("payload of %s has no place for the epoch", events.KindCoordinatorStarted)
 		}
