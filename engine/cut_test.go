@@ -567,3 +567,26 @@ func (s seekable) Run(_ context.Context, c *engine.Collector[string]) error {
 	}
 	return nil
 }
+
+// A source that returns nil because it was told to stop has not come to the end of its input: no window is flushed.
+func TestCancelIsNotTheEndOfTheInput(t *testing.T) {
+	for range 50 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		g := engine.New(engine.Config{})
+		src := engine.From(g, sourceFunc[int](func(ctx context.Context, c *engine.Collector[int]) error {
+			err := c.Collect(1)
+			cancel(errBoom)
+			<-ctx.Done()
+			return err
+		}))
+		var rows engine.Rows[engine.Result[int, int64]]
+		engine.ToRows(engine.CountWindow(engine.Window(engine.KeyBy(src, func(v int) int { return v }), window.Tumbling(time.Hour))), &rows)
+		p := build(t, g)
+		if err := p.Run(ctx); !errors.Is(err, errBoom) || rows.Len() > 0 {
+			t.Fatal(err, rows.All())
+		}
+		if p.Progress().Sources[0].Done {
+			t.Fatal("the source counts as ended")
+		}
+	}
+}

@@ -14,8 +14,6 @@ var (
 	ErrInvalid = errors.New("invalid argument")
 	// ErrName reports a name that is taken, empty, or has a slash in it.
 	ErrName = errors.New("unusable name")
-	// ErrForeign reports a stream of another graph.
-	ErrForeign = errors.New("stream of another graph")
 )
 
 // OperatorError is the error of a run that a user's function, a source or a sink has ended.

@@ -91,6 +91,10 @@ func (in *sourceInput[T]) finish(t *task) (bool, error) {
 	if !in.closed.Load() || in.ring.tail.Load() != in.head {
 		return false, nil
 	}
+	if t.ctx.Err() != nil {
+		// A source that was told to stop may return nil; its input has not ended, and nothing is to be flushed.
+		return false, context.Cause(t.ctx)
+	}
 	if in.err != nil {
 		return false, &OperatorError{
 			Operator: in.name, What: in.op.what, Source: in.name, Record: in.records + 1, Offset: in.next, Err: in.err,

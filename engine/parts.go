@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // parts is the output of a file sink: the parts of earlier attempts, frozen at their committed lengths, and the one of this
@@ -21,6 +22,8 @@ import (
 type parts struct {
 	path  string
 	nonce string // makes the names of this attempt's files its own
+
+	size atomic.Int64 // len(buf)
 
 	mu       sync.Mutex
 	buf      []byte // rows of this attempt that are not written yet
@@ -47,6 +50,7 @@ func (p *parts) append(row []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.buf = append(p.buf, row...)
+	p.size.Store(int64(len(p.buf)))
 	p.own.Length += int64(len(row))
 	p.own.CRC = crc32.Update(p.own.CRC, crcTable, row)
 }
@@ -58,11 +62,8 @@ func (p *parts) end() {
 	p.done = true
 }
 
-func (p *parts) buffered() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.buf)
-}
+// buffered is asked between any two records, so it takes no lock.
+func (p *parts) buffered() int64 { return p.size.Load() }
 
 // position is the state as of now, and remembers under which id the output was first whole.
 func (p *parts) position(id int64) fileState {
@@ -147,6 +148,7 @@ func (p *parts) flushLocked() error {
 	p.mu.Lock()
 	rows := p.buf
 	p.buf = p.spare[:0]
+	p.size.Store(0)
 	p.mu.Unlock()
 	if len(rows) > 0 {
 		n, err := p.file.Write(rows)

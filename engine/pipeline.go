@@ -66,6 +66,9 @@ func (t *task) cut(id int64) (*Snapshot, error) {
 // have run.
 func (p *Pipeline) Restore(ctx context.Context, cut map[string][]byte, mode RestoreMode) error {
 	t := p.task
+	if mode != Fresh && mode != Adopt {
+		return fmt.Errorf("restore in mode %d: %w", mode, ErrInvalid)
+	}
 	if c, ok := ctx.Value(fenceKey{}).(Context); (ok && t.inside(c)) || p.started.Load() {
 		return fmt.Errorf("restore: %w", ErrStarted)
 	}
@@ -73,6 +76,9 @@ func (p *Pipeline) Restore(ctx context.Context, cut map[string][]byte, mode Rest
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer t.lock.release()
+	if p.started.Load() { // meanwhile; and if not, Run waits for the lock
+		return fmt.Errorf("restore: %w", ErrStarted)
+	}
 	in := &items{bytes: cut, taken: make(map[string]bool)}
 	var commits []func()
 	for _, part := range t.parts {
@@ -158,9 +164,9 @@ func (p *Pipeline) Finish(ctx context.Context) error {
 
 // Progress is how far a pipeline has come. While records flow it is up to 32 records behind.
 type Progress struct {
-	RecordsIn   int64 // records processed, over all sources
-	RecordsOut  int64 // records that reached a sink
-	LateDropped int64 // records dropped because all their windows had closed
+	RecordsIn   int64 // records processed, over all sources, including those before the adopted cut
+	RecordsOut  int64 // records that reached a sink, in this run
+	LateDropped int64 // records dropped because all their windows had been emitted, in this run
 	Watermark   int64 // the lowest of all assigned watermarks; [MinWatermark] before the first
 	Sources     []SourceProgress
 }

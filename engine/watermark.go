@@ -105,7 +105,8 @@ func (o *eventTimeOp[T]) record(v T, ts int64) error {
 		return err
 	}
 	o.gen.Observe(ts)
-	if wm := o.gen.Current(); wm > o.last {
+	// The greatest watermark means the end of the input, which only the source can tell.
+	if wm := min(o.gen.Current(), MaxWatermark-1); wm > o.last {
 		o.last = wm
 		return o.out.watermark(wm)
 	}
