@@ -1,15 +1,23 @@
 package worker_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
+
+// quiet drops what the client says of connections that tests cut.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(childMain())
 	}
+	goredis.SetLogger(quiet{})
 	goleak.VerifyTestMain(m)
 }
