@@ -3,6 +3,7 @@ package coordinator
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidemark-stream/tidemark/events"
@@ -53,16 +54,31 @@ func (p parts) describe(missing []string) string {
 // fill puts the handles into the record beside what tasks have put there themselves.
 func (p parts) fill(cp *store.Checkpoint) error {
 	if cp.State == nil {
-		cp.State = store.State{}
+		cp.State = make(store.State, len(p.handles))
 	}
 	for task, h := range p.handles {
-		b, err := h.Encode(nil)
+		value, err := recorded(h)
 		if err != nil {
 			return err
 		}
-		cp.State[task.String()] = json.RawMessage(b)
+		cp.State[task.String()] = value
 	}
 	return nil
+}
+
+// recorded is a handle as it stands in a record: as [events.StateHandle.Encode] gives it. A handle of chunks alone, which is
+// what workers send, is built from plain values: the store would parse text again, ten times as slowly.
+func recorded(h events.StateHandle) (any, error) {
+	foreign := func(c events.ChunkRef) bool { return len(c.Unknown) > 0 }
+	if len(h.Inline) > 0 || len(h.Unknown) > 0 || slices.ContainsFunc(h.Chunks, foreign) {
+		b, err := h.Encode(nil)
+		return json.RawMessage(b), err
+	}
+	chunks := make([]any, len(h.Chunks))
+	for i, c := range h.Chunks {
+		chunks[i] = map[string]any{"name": c.Name, "digest": c.Digest.String(), "bytes": c.Bytes}
+	}
+	return map[string]any{"chunks": chunks}, nil
 }
 
 // recordSize is about how many bytes the handles take in a record: without what tasks have put there themselves.

@@ -370,3 +370,49 @@ func TestAQuarantineOrFeedOfTheWrongTypeHoldsUpNoVerdict(t *testing.T) {
 		t.Error("the operator was not told")
 	}
 }
+
+// Every few milliseconds all connections are cut: of many writes nobody knows whether they happened.
+func TestWithConnectionsCutAllTheTimeEveryVerdictCountsOnce(t *testing.T) {
+	srv := testredis.Start(t)
+	w := newRedisWorld(t, srv)
+	killer := srv.Client(t)
+	ctx, stop := context.WithCancel(t.Context())
+	cut := make(chan int, 1) // sent once by the goroutine, when it ends
+	go func() {
+		tick := time.NewTicker(7 * time.Millisecond)
+		defer tick.Stop()
+		n := 0
+		for ctx.Err() == nil {
+			<-tick.C
+			if killed, err := killer.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Int(); err == nil {
+				n += killed
+			}
+		}
+		cut <- n
+	}()
+	c := w.open(func(cfg *coordinator.Config) { brief(cfg); cfg.LeaseTTL, cfg.Retain = time.Minute, 2 })
+	for range 20 {
+		w.completeSoon(c)
+	}
+	stop()
+	if n := <-cut; n < 20 {
+		t.Errorf("only %d connections were cut", n)
+	}
+	w.eventually("all is discarded", func() bool { return len(w.fold().Waste()) == 0 && len(w.fold().Live()) == 0 })
+	s := w.fold()
+	if got := s.Statistics(); got.Completed < 20 || got.Epochs != 1 {
+		t.Errorf("%+v", got)
+	}
+	verdicts := map[events.CheckpointID]int{}
+	for _, h := range s.History() {
+		verdicts[h.ID]++
+	}
+	for id := range s.NextID() {
+		if verdicts[id] > 1 {
+			t.Errorf("checkpoint %s has %d verdicts", id, verdicts[id])
+		}
+	}
+	for _, cp := range s.Completed() {
+		w.eventually("its record says so", func() bool { return w.record(cp.ID) == marked })
+	}
+}

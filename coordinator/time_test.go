@@ -226,3 +226,27 @@ func TestAStoreThatFailsCostsOnePeriodicTriggerEachInterval(t *testing.T) {
 		}
 	})
 }
+
+// No step of a checkpoint waits for a timer: each is begun by the one before.
+func TestCheckpointsTakeNoTimeButThatOfTheirIO(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		list := tasks(3)
+		c := w.open(func(cfg *coordinator.Config) { expecting(list)(cfg); cfg.Retain = 1 })
+		w.bringUp(list, "1")
+		began := time.Now()
+		for i := range 200 {
+			h := trigger(t, c, none)
+			w.ackSet(h.ID, list, func(task events.TaskID) string { return string(task) + h.ID.String() })
+			if i%7 == 3 {
+				if err := c.AbortAll(t.Context(), "for a change"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = h.Wait(t.Context())
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("200 checkpoints took %s", took)
+		}
+	})
+}
