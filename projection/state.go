@@ -97,7 +97,7 @@ func (s *State) Assume(epoch events.Epoch, next events.CheckpointID) {
 }
 
 // Clone returns a copy that shares nothing that changes: it can be read while the original goes on. It costs one copy of
-// the slots of live checkpoints and of the tables, about 1 ms for 10 000 tasks.
+// the slots of live checkpoints and of the tables: a few milliseconds for 10 000 tasks.
 func (s *State) Clone() *State {
 	c := *s
 	c.tasks = make(map[events.TaskID]*task, len(s.tasks))
