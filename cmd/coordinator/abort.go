@@ -37,6 +37,9 @@ there was nothing to abort.`,
 					return cli.Usage(err)
 				}
 			}
+			if err := checkWait(wait); err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, errNoVerdict)
 			defer cancel()
 			t, err := flags.Open(ctx, zerolog.Nop())
@@ -75,6 +78,7 @@ func abort(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.T
 	if err := publish(ctx, t, &events.AbortRequested{Request: v.Request, UpTo: upTo, Cause: cause, By: whoAmI()}); err != nil {
 		return err
 	}
+	sayIfNobodyLeads(ctx, cmd.ErrOrStderr(), t)
 	err = follow(ctx, t, state, func(eventlog.Entry, projection.Outcome) bool {
 		r, ok := state.Request(v.Request)
 		if !ok || !r.Status.Answered() {

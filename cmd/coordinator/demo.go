@@ -40,7 +40,8 @@ type demo struct {
 	job    *target.Target
 	coord  *child
 	work   [demoWorkers]*child
-	args   []string // --redis and --job for every child
+	args   []string    // --job and the like, for every child
+	died   func(error) // ends the demo: a process of it has ended before its time
 }
 
 func demoCommand() *cobra.Command {
@@ -71,18 +72,21 @@ func demoWorkerCommand() *cobra.Command {
 }
 
 func (d *demo) run(cmd *cobra.Command) (err error) {
-	ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoLimit, errors.New("the demo took too long"))
+	base, died := context.WithCancelCause(cmd.Context())
+	defer died(nil)
+	ctx, cancel := context.WithTimeoutCause(base, demoLimit, errTooLong)
 	defer cancel()
+	d.died = died
 	d.screen = newScreen(cmd.OutOrStdout())
 	if d.dir, err = os.MkdirTemp("", "tidemark-demo-"); err != nil {
 		return fmt.Errorf("make a folder for the demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.cleanUp(err)) }()
 	if err := d.setUp(ctx); err != nil {
-		return err
+		return d.explain(err)
 	}
 	if err := d.play(ctx); err != nil {
-		return fmt.Errorf("%w\nthe processes' own logs are in %s", err, d.dir)
+		return d.explain(err)
 	}
 	if err := d.result(ctx); err != nil {
 		return err
@@ -90,9 +94,34 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	if d.keep {
 		d.screen.line("")
 		d.screen.line("Redis and the coordinator go on running; the files are in %s. Ctrl-C ends it.", d.dir)
-		<-cmd.Context().Done()
+		<-base.Done()
+		if cause := context.Cause(base); !cli.Interrupted(cause) {
+			return d.explain(cause)
+		}
 	}
 	return nil
+}
+
+var errTooLong = fmt.Errorf("the demo took longer than %s", demoLimit)
+
+// explain adds to an error what the processes said last.
+func (d *demo) explain(err error) error {
+	if cli.Interrupted(err) {
+		return err
+	}
+	var names []string
+	if died := (diedError{}); errors.As(err, &died) {
+		names = append(names, died.name)
+	} else {
+		names = append(names, "coordinator", "worker-1", "worker-2", "worker-3")
+	}
+	for _, name := range names {
+		err = fmt.Errorf("%w\n%s said last:\n%s", err, name, lastWords(d.dir, name))
+	}
+	if d.keep {
+		return fmt.Errorf("%w\nthe processes' own logs are in %s", err, d.dir)
+	}
+	return fmt.Errorf("%w\n(coordinator demo --keep keeps all that they said)", err)
 }
 
 // setUp starts Redis and everything on it.
@@ -101,7 +130,7 @@ func (d *demo) setUp(ctx context.Context) error {
 	jobName := target.DefaultJob
 	var err error
 	if d.redisURL == "" {
-		if d.server, err = startRedis(ctx, d.dir); err != nil {
+		if d.server, err = startRedis(ctx, d.dir, d.died); err != nil {
 			return err
 		}
 		d.redisURL = d.server.url
@@ -116,7 +145,7 @@ func (d *demo) setUp(ctx context.Context) error {
 	if err := flights.WriteInput(d.input()); err != nil {
 		return err
 	}
-	d.args = []string{"--redis", d.redisURL, "--job", jobName}
+	d.args = []string{"--job", jobName}
 	if d.server != nil && d.server.embedded {
 		d.args = append(d.args, "--embedded-redis")
 	}
@@ -134,7 +163,7 @@ func (d *demo) open(ctx context.Context) (*target.Target, error) {
 	var flags target.Flags
 	cmd := &cobra.Command{}
 	flags.Add(cmd)
-	if err := cmd.ParseFlags(d.args); err != nil {
+	if err := cmd.ParseFlags(append([]string{"--redis", d.redisURL}, d.args...)); err != nil {
 		return nil, fmt.Errorf("open the demo's job: %w", err)
 	}
 	return flags.Open(ctx, zerolog.Nop())
@@ -146,7 +175,7 @@ func (d *demo) output(i int) string {
 	return filepath.Join(d.dir, "out", fmt.Sprintf("task-%d.jsonl", i+1))
 }
 
-// cleanUp ends every process that the demo started and removes its files, unless something failed or they are to stay.
+// cleanUp ends every process that the demo started and removes its files, unless something failed and they are to stay.
 func (d *demo) cleanUp(cause error) error {
 	var errs error
 	for _, c := range d.work {
@@ -157,7 +186,7 @@ func (d *demo) cleanUp(cause error) error {
 		errs = errors.Join(errs, d.job.Close())
 	}
 	d.server.stop()
-	if cause != nil && !cli.Interrupted(cause) {
+	if d.keep && cause != nil && !cli.Interrupted(cause) {
 		return errs
 	}
 	return errors.Join(errs, os.RemoveAll(d.dir))

@@ -12,7 +12,6 @@ import (
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/examples/flights"
-	"github.com/tidemark-stream/tidemark/projection"
 )
 
 // play starts the processes, does them harm, and returns when all workers have finished.
@@ -26,7 +25,7 @@ func (d *demo) play(ctx context.Context) error {
 	watching.Go(func() { d.showProgress(ctx) })
 	defer d.screen.done()
 
-	if err := d.startAll(); err != nil {
+	if err := d.startAll(ctx, told); err != nil {
 		return err
 	}
 	acts := []struct {
@@ -48,15 +47,15 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.awaitWorkers(ctx); err != nil {
 		return err
 	}
-	return told.await(ctx, func() bool { return told.finished == demoWorkers })
+	return told.await(ctx, func() bool { return len(told.finished) == demoWorkers })
 }
 
-func (d *demo) startAll() error {
+func (d *demo) startAll(ctx context.Context, s *story) error {
 	if err := d.startCoordinator(); err != nil {
 		return err
 	}
 	for i := range d.work {
-		if err := d.startWorker(i); err != nil {
+		if err := d.startWorker(ctx, s, i); err != nil {
 			return err
 		}
 	}
@@ -64,18 +63,20 @@ func (d *demo) startAll() error {
 }
 
 func (d *demo) startCoordinator() (err error) {
-	args := append([]string{"serve"}, d.args...)
-	args = append(args, "--tasks", fmt.Sprint(demoWorkers), "--interval", demoInterval.String(),
+	d.coord, err = d.startSelf("coordinator", d.died, "serve", "--tasks", fmt.Sprint(demoWorkers), "--interval", demoInterval.String(),
 		"--lease-ttl", demoLife.String(), "--presence-ttl", demoLife.String(), "--retain", "3", "--log-level", "debug")
-	d.coord, err = startSelf(d.dir, "coordinator", args...)
 	return err
 }
 
-func (d *demo) startWorker(i int) (err error) {
-	args := append([]string{"demo-worker"}, d.args...)
-	args = append(args, "--task", fmt.Sprintf("%d/%d", i+1, demoWorkers), "--input", d.input(), "--output", d.output(i),
+func (d *demo) startWorker(ctx context.Context, s *story, i int) (err error) {
+	died := func(err error) {
+		if errors.Unwrap(err) != nil || !s.hasFinished(ctx, workercmd.TaskID(i+1)) {
+			d.died(err)
+		}
+	}
+	d.work[i], err = d.startSelf(fmt.Sprintf("worker-%d", i+1), died, "demo-worker",
+		"--task", fmt.Sprintf("%d/%d", i+1, demoWorkers), "--input", d.input(), "--output", d.output(i),
 		"--rate", fmt.Sprint(demoRate), "--presence-ttl", demoLife.String(), "--log-level", "debug")
-	d.work[i], err = startSelf(d.dir, fmt.Sprintf("worker-%d", i+1), args...)
 	return err
 }
 
@@ -84,7 +85,7 @@ func (d *demo) killWorker(ctx context.Context, s *story) error {
 	const i = 1
 	d.screen.act("kill -9: worker %d (pid %d)", i+1, d.work[i].pid())
 	d.work[i].kill()
-	if err := d.startWorker(i); err != nil {
+	if err := d.startWorker(ctx, s, i); err != nil {
 		return err
 	}
 	return s.await(ctx, func() bool { return s.attempts[workercmd.TaskID(i+1)] >= 2 })
@@ -105,6 +106,7 @@ func (d *demo) pauseWorker(ctx context.Context, s *story) error {
 	const i = 2
 	old, task := d.work[i], workercmd.TaskID(i+1)
 	d.screen.act("kill -STOP: worker %d (pid %d) stands still and does not know it", i+1, old.pid())
+	old.mayEnd.Store(true) // it will see that it was replaced
 	if err := old.pause(); err != nil {
 		return fmt.Errorf("pause worker %d: %w", i+1, err)
 	}
@@ -112,7 +114,7 @@ func (d *demo) pauseWorker(ctx context.Context, s *story) error {
 		return errors.Join(err, old.resume())
 	}
 	d.screen.act("another process takes its place")
-	if err := d.startWorker(i); err != nil {
+	if err := d.startWorker(ctx, s, i); err != nil {
 		return errors.Join(err, old.resume())
 	}
 	if err := s.await(ctx, func() bool { return s.restored[task] >= 2 }); err != nil {
@@ -138,10 +140,8 @@ func (d *demo) awaitWorkers(ctx context.Context) error {
 		select {
 		case <-w.done:
 			if w.err != nil {
-				return fmt.Errorf("worker %d ended: %w", i+1, w.err)
+				return diedError{fmt.Sprintf("worker-%d", i+1), w.err}
 			}
-		case <-d.coord.done:
-			return fmt.Errorf("the coordinator ended: %w", d.coord.err)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -186,96 +186,4 @@ func progressOf(p eventlog.Presence) float64 {
 		return 0
 	}
 	return min(float64(progress.RecordsIn)/flights.Lines, 1)
-}
-
-// story follows the log, tells what it says, and keeps what the acts wait for.
-type story struct {
-	screen *screen
-	state  *projection.State
-
-	mu        sync.Mutex
-	changed   chan struct{} // closed and made anew at each change; guarded by mu, as all below
-	completed int
-	finished  int
-	epoch     events.Epoch
-	attempts  map[events.TaskID]events.Attempt
-	restored  map[events.TaskID]int
-	lost      map[events.TaskID]bool
-}
-
-func newStory(s *screen, job events.JobID) *story {
-	return &story{
-		screen: s, state: projection.New(job), changed: make(chan struct{}),
-		attempts: make(map[events.TaskID]events.Attempt), restored: make(map[events.TaskID]int), lost: make(map[events.TaskID]bool),
-	}
-}
-
-// await returns when cond holds; cond reads the story under its lock.
-func (s *story) await(ctx context.Context, cond func() bool) error {
-	for {
-		s.mu.Lock()
-		ok, changed := cond(), s.changed
-		s.mu.Unlock()
-		if ok {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (s *story) watch(ctx context.Context, log eventlog.Reader) error {
-	for batch, err := range log.Follow(ctx, events.Start, eventlog.FollowOptions{}) {
-		if err != nil {
-			return fmt.Errorf("follow the log: %w", err)
-		}
-		apply(s.state, batch.Entries, s.tell)
-	}
-	return nil
-}
-
-func (s *story) tell(e eventlog.Entry, o projection.Outcome) {
-	if !o.Changed() {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch event := e.Envelope.Event.(type) {
-	case *events.CoordinatorStarted:
-		s.epoch = event.Epoch
-		s.screen.event("coordinator leads in epoch %s", event.Epoch)
-	case *events.TaskRegistered:
-		s.attempts[event.Task] = o.Attempt
-		if o.Attempt > 1 {
-			s.screen.event("%s: attempt %s goes on from checkpoint %s", event.Task, o.Attempt, o.Checkpoint)
-		}
-	case *events.TaskRestored:
-		s.restored[event.Task]++
-	case *events.TaskLost:
-		s.lost[event.Task] = true
-		s.screen.event("%s is lost: %s", event.Task, event.Text)
-	case *events.TaskFinished:
-		s.finished++
-		s.screen.event("%s has finished; its end state is in checkpoint %s", event.Task, event.Checkpoint)
-	}
-	s.tellEnded()
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *story) tellEnded() {
-	for _, id := range s.state.Ended() {
-		c, ok := s.state.Checkpoint(id)
-		switch {
-		case !ok:
-		case c.Phase == projection.PhaseFailed:
-			s.screen.event("checkpoint %s %s: %s", id, s.screen.p.Red("failed"), c.Reason)
-		default:
-			s.completed++
-			s.screen.event("checkpoint %s %s  %d acks, %d bytes, %d ms", id, s.screen.p.Green("completed"), c.Acked, c.Bytes, max(c.EndedAt-c.TriggeredAt, 0))
-		}
-	}
 }

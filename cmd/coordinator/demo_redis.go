@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ type demoServer struct {
 
 // startRedis starts the redis-server of this machine on a free port with its files in dir; without one it starts an
 // embedded one in this process, which is good for exactly this much.
-func startRedis(ctx context.Context, dir string) (*demoServer, error) {
+func startRedis(ctx context.Context, dir string, died func(error)) (*demoServer, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return startEmbedded()
@@ -32,7 +33,7 @@ func startRedis(ctx context.Context, dir string) (*demoServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := startChild(dir, "redis", path,
+	process, err := startChild(dir, "redis", os.Environ(), died, path,
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--daemonize", "no")
 	if err != nil {
 		return nil, err

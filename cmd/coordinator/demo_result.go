@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
+	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/examples/flights"
 	"github.com/tidemark-stream/tidemark/projection"
 )
@@ -90,15 +93,29 @@ func (d *demo) showStory(ctx context.Context) error {
 
 // showNext prints commands to try.
 func (d *demo) showNext() {
-	flags := strings.Join(d.args, " ")
+	flags := strings.Join(append([]string{"--redis", redisconn.Redact(d.redisURL)}, d.args...), " ")
+	verbs := []string{"status", "list", "show 3", "log --kind checkpoint_failed", "trigger"}
 	d.screen.line("")
-	if d.keep {
+	switch {
+	case d.keep:
 		d.screen.line("  Look around, in another terminal:")
-	} else {
+	case d.server == nil:
+		d.screen.line("  Its log and its checkpoints are still there, to look around:")
+		verbs = verbs[:len(verbs)-1] // nobody answers requests any more
+	default:
 		d.screen.line("  The same by hand, with any Redis (coordinator demo --keep leaves this one running):")
-		flags = "--redis redis://127.0.0.1:6379"
+		flags = "--redis " + target.DefaultRedis
 	}
-	for _, verb := range []string{"status", "list", "show 3", "log --kind checkpoint_failed", "trigger"} {
-		d.screen.line("    go run ./cmd/coordinator %s %s", verb, flags)
+	for _, verb := range verbs {
+		d.screen.line("    %s %s %s", program(), verb, flags)
 	}
+}
+
+// program is how to call this program again: "go run" removes what it built.
+func program() string {
+	path, err := os.Executable()
+	if err != nil || strings.Contains(path, "go-build") {
+		return "go run ./cmd/coordinator"
+	}
+	return os.Args[0]
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"time"
 
+	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -25,7 +28,7 @@ func foldNow(ctx context.Context, t *target.Target) (*projection.State, error) {
 	}
 	for batch, err := range t.Log.Read(ctx, at.Next(), events.End) {
 		if errors.Is(err, eventlog.ErrNoLog) {
-			return nil, fmt.Errorf("job %s has no log yet: has its coordinator ever run? (coordinator serve --job %s --tasks …)", t.Job, t.Job)
+			return nil, noLog(t)
 		}
 		if err != nil {
 			return nil, err
@@ -33,6 +36,11 @@ func foldNow(ctx context.Context, t *target.Target) (*projection.State, error) {
 		apply(state, batch.Entries, nil)
 	}
 	return state, nil
+}
+
+// noLog says what to do about a job that nobody has written about.
+func noLog(t *target.Target) error {
+	return fmt.Errorf("job %s has no log yet: is the name right (--job), and has its coordinator ever run? (coordinator serve --job %s --tasks …)", t.Job, t.Job)
 }
 
 // apply folds entries and hands each event with its outcome to visit, if that is not nil.
@@ -65,4 +73,23 @@ func follow(ctx context.Context, t *target.Target, state *projection.State, done
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// checkWait refuses a time to wait that is none.
+func checkWait(d time.Duration) error {
+	if d <= 0 {
+		return cli.Usagef("--wait-timeout %s is not positive", d)
+	}
+	return nil
+}
+
+// sayIfNobodyLeads tells who waits for a verdict that nobody is there to give one.
+func sayIfNobodyLeads(ctx context.Context, w io.Writer, t *target.Target) {
+	l, err := leaseOf(ctx, t)
+	if err == nil {
+		err = l.leads(t)
+	}
+	if errors.Is(err, errNobodyLeads) {
+		fmt.Fprintf(w, "waiting: %v\n", err)
+	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -10,6 +12,7 @@ import (
 	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/projection"
 	"github.com/tidemark-stream/tidemark/projection/view"
 )
 
@@ -29,6 +32,9 @@ reason. It is the fold of the log: the last 1000 that ended, and all that are ke
 			if limit < 0 {
 				return cli.Usagef("--limit %d is negative", limit)
 			}
+			if status != "" && !slices.Contains(listed, status) {
+				return cli.Usagef("--status %q is none of %s", status, strings.Join(listed, ", "))
+			}
 			ctx := cmd.Context()
 			t, err := flags.Open(ctx, zerolog.Nop())
 			if err != nil {
@@ -46,8 +52,14 @@ reason. It is the fold of the log: the last 1000 that ended, and all that are ke
 	flags.Add(cmd)
 	out.Flag(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most that many; 0 means all")
-	cmd.Flags().StringVar(&status, "status", "", "only those: pending, finalizing, completed, retired or failed")
+	cmd.Flags().StringVar(&status, "status", "", "only those: "+strings.Join(listed, ", "))
 	return cmd
+}
+
+// listed are the words of --status.
+var listed = []string{
+	projection.PhasePending.String(), projection.PhaseFinalizing.String(), projection.PhaseCompleted.String(),
+	projection.PhaseRetired.String(), projection.PhaseFailed.String(),
 }
 
 // row is one checkpoint for a program.

@@ -47,7 +47,7 @@ as it stands there; poison entries come with their reason.`,
 	f.BoolVarP(&l.follow, "follow", "f", false, "go on with what is appended, until interrupted")
 	f.StringVar(&l.from, "from", "", "first position, ms-seq; default the beginning")
 	f.StringVar(&l.to, "to", "", "last position, ms-seq; default the end")
-	f.StringSliceVar(&l.kinds, "kind", nil, "only events of these kinds")
+	f.StringSliceVar(&l.kinds, "kind", nil, "only events of these kinds, and poison for the entries that are none")
 	f.IntVar(&l.limit, "limit", 0, "stop after that many; 0 means never")
 	return cmd
 }
@@ -60,10 +60,8 @@ func (l *logVerb) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range l.kinds {
-		if !slices.Contains(events.Kinds(), events.Kind(k)) {
-			return cli.Usagef("--kind %q is none of %v", k, events.Kinds())
-		}
+	if err := l.check(); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	t, err := l.target.Open(ctx, zerolog.Nop())
@@ -94,6 +92,21 @@ func (l *logVerb) run(cmd *cobra.Command) error {
 	return err
 }
 
+func (l *logVerb) check() error {
+	if l.limit < 0 {
+		return cli.Usagef("--limit %d is negative", l.limit)
+	}
+	for _, k := range l.kinds {
+		if k != poisonKind && !slices.Contains(events.Kinds(), events.Kind(k)) {
+			return cli.Usagef("--kind %q is neither %s nor one of %v", k, poisonKind, events.Kinds())
+		}
+	}
+	return nil
+}
+
+// poisonKind chooses the entries that are no events.
+const poisonKind = "poison"
+
 func (l *logVerb) positions() (from, to events.Position, err error) {
 	from, to = events.Start, events.End
 	if l.from != "" {
@@ -113,14 +126,17 @@ func (l *logVerb) positions() (from, to events.Position, err error) {
 }
 
 func (l *logVerb) wants(e eventlog.Entry) bool {
-	return len(l.kinds) == 0 || e.Poison == nil && slices.Contains(l.kinds, string(e.Envelope.Kind()))
+	if e.Poison != nil {
+		return len(l.kinds) == 0 || slices.Contains(l.kinds, poisonKind)
+	}
+	return len(l.kinds) == 0 || slices.Contains(l.kinds, string(e.Envelope.Kind()))
 }
 
 func readAll(ctx context.Context, t *target.Target, from, to events.Position, show func(eventlog.Entry) error) (events.Position, error) {
 	last := events.Start
 	for batch, err := range t.Log.Read(ctx, from, to) {
 		if errors.Is(err, eventlog.ErrNoLog) {
-			return last, fmt.Errorf("job %s has no log yet", t.Job)
+			return last, noLog(t)
 		}
 		if err != nil {
 			return last, err

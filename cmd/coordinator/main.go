@@ -18,7 +18,7 @@ need nothing but Redis: they append a request to the log and follow it to its ve
 	root.AddCommand(
 		demoCommand(), serve, triggerCommand(), abortCommand(),
 		listCommand(), showCommand(), logCommand(), statusCommand(), healthCommand(),
-		cli.ConfigCommand(serve), demoWorkerCommand(),
+		cli.ConfigCommand(root.Name(), serve), demoWorkerCommand(),
 	)
 	os.Exit(cli.Main(root))
 }

@@ -76,7 +76,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	cfg.Job, cfg.Log, cfg.Store, cfg.Logger, cfg.Build = t.Job, t.Log, t.Store, logger, cli.BuildVersion()
+	cfg.Job, cfg.Log, cfg.Store, cfg.Logger, cfg.Build = t.Job, t.Log, t.Store, t.Logger, cli.BuildVersion()
 	c, err := coordinator.New(cfg)
 	if err != nil {
 		return errors.Join(cli.Usage(err), t.Close())

@@ -86,7 +86,7 @@ func storyOf(ctx context.Context, t *target.Target, id events.CheckpointID) ([]v
 	var readErr error
 	lines := view.Story(envelopes(ctx, t.Log, &readErr), id)
 	if errors.Is(readErr, eventlog.ErrNoLog) {
-		return nil, fmt.Errorf("job %s has no log yet", t.Job)
+		return nil, noLog(t)
 	}
 	return lines, readErr
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
-	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 
@@ -19,7 +17,8 @@ import (
 type status struct {
 	Job             events.JobID          `json:"job"`
 	Epoch           events.Epoch          `json:"epoch"`
-	Leader          events.InstanceID     `json:"leader,omitempty"`
+	Leader          events.InstanceID     `json:"leader,omitempty"` // the last one, if nobody leads now
+	Leading         bool                  `json:"leading"`
 	Position        events.Position       `json:"position"`
 	LatestCompleted *events.CheckpointID  `json:"latest_completed,omitempty"`
 	Live            []events.CheckpointID `json:"live"`
@@ -44,6 +43,8 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say who leads, how the tasks stand and what is pending",
+		Long: `Say who leads the job, which checkpoint completed last, what is pending, and for each task: its phase, its attempt, whether it
+gives signs of life, where it runs and how far it has come. Exit code 0, also when something is wrong: see health for that.`,
 		Example: `  coordinator status
   coordinator status --job orders -o json`,
 		Args: cobra.NoArgs,
@@ -71,8 +72,12 @@ func statusOf(ctx context.Context, t *target.Target) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
+	l, err := leaseOf(ctx, t)
+	if err != nil {
+		return status{}, err
+	}
 	s := status{
-		Job: t.Job, Epoch: state.Epoch(), Leader: state.Instance(), Position: state.Position(),
+		Job: t.Job, Epoch: state.Epoch(), Leader: state.Instance(), Leading: l.leads(t) == nil, Position: state.Position(),
 		Live: []events.CheckpointID{}, NotReady: state.NotReady(), Tasks: []taskStatus{},
 	}
 	if id := state.LatestCompleted(); !id.IsZero() {
@@ -100,7 +105,12 @@ func statusOf(ctx context.Context, t *target.Target) (status, error) {
 }
 
 func (s status) print(p *cli.Printer) {
-	p.Line("job %s, epoch %s, led by %s", p.Bold(s.Job.String()), s.Epoch, s.Leader)
+	if s.Leading {
+		p.Line("job %s, epoch %s, led by %s", p.Bold(s.Job.String()), s.Epoch, s.Leader)
+	} else {
+		p.Line("job %s, epoch %s, %s (%s was the last); start a coordinator: coordinator serve --job %s --tasks …",
+			p.Bold(s.Job.String()), s.Epoch, p.Red("led by nobody"), s.Leader, s.Job)
+	}
 	latest := "none"
 	if s.LatestCompleted != nil {
 		latest = s.LatestCompleted.String()
@@ -123,76 +133,4 @@ func (s status) print(p *cli.Printer) {
 		})
 	}
 	p.Table(rows)
-}
-
-func healthCommand() *cobra.Command {
-	var flags target.Flags
-	var out cli.Output
-	var timeout time.Duration
-	cmd := &cobra.Command{
-		Use:   "health",
-		Short: "Say whether a coordinator leads the job (exit code 0) or not (1)",
-		Long: `Say whether a coordinator leads the job: Redis answers, somebody holds the lease, and the control state was written in its
-epoch.`,
-		Example: "  coordinator health\n  coordinator health --job orders -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			t, err := flags.Open(ctx, zerolog.Nop())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = t.Close() }() // the process ends anyway
-			return health(ctx, cmd, &out, t)
-		},
-	}
-	flags.Add(cmd)
-	out.Flag(cmd)
-	cmd.Flags().DurationVar(&timeout, "health-timeout", 3*time.Second, "how long to wait for an answer")
-	return cmd
-}
-
-func health(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.Target) error {
-	lease, err := t.Client.HGetAll(ctx, eventlog.KeysOf(t.Job).Leader()).Result()
-	if err != nil {
-		return fmt.Errorf("read the lease: %w", err)
-	}
-	if len(lease) == 0 {
-		return fmt.Errorf("nobody has ever led job %s", t.Job)
-	}
-	now, err := t.Client.Time(ctx).Result()
-	if err != nil {
-		return fmt.Errorf("read the time of redis: %w", err)
-	}
-	left, err := leaseLeft(lease["expires"], now)
-	if err != nil {
-		return err
-	}
-	if left <= 0 {
-		return fmt.Errorf("the lease of job %s lapsed %s ago; it was %s's in epoch %s", t.Job, -left, lease["instance"], lease["epoch"])
-	}
-	control, ok, err := t.Log.LatestControl(ctx)
-	if err != nil {
-		return err
-	}
-	if !ok || control.Epoch.String() != lease["epoch"] {
-		return fmt.Errorf("%s holds the lease in epoch %s and has not announced anything yet", lease["instance"], lease["epoch"])
-	}
-	v := struct {
-		Leader  string `json:"leader"`
-		Epoch   string `json:"epoch"`
-		LeaseMs int64  `json:"lease_ms"`
-	}{lease["instance"], lease["epoch"], left.Milliseconds()}
-	return out.Print(cmd, v, func(p *cli.Printer) {
-		p.Line("%s leads job %s in epoch %s, lease for another %s", v.Leader, t.Job, v.Epoch, left)
-	})
-}
-
-func leaseLeft(expires string, now time.Time) (time.Duration, error) {
-	var ms int64
-	if _, err := fmt.Sscan(expires, &ms); err != nil {
-		return 0, fmt.Errorf("read the lease: expiry %q is not a number of milliseconds", expires)
-	}
-	return time.UnixMilli(ms).Sub(now).Truncate(time.Millisecond), nil
 }

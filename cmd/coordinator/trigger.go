@@ -62,6 +62,9 @@ func (t *trigger) run(cmd *cobra.Command) error {
 			return cli.Usagef("--request: %w", err)
 		}
 	}
+	if err := checkWait(t.waitTimeout); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), t.waitTimeout, errNoVerdict)
 	defer cancel()
 	job, err := t.target.Open(ctx, zerolog.Nop())
@@ -81,6 +84,7 @@ func (t *trigger) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	sayIfNobodyLeads(ctx, cmd.ErrOrStderr(), job)
 	v, err := t.await(ctx, cmd, job, state, id)
 	if err != nil {
 		return err
@@ -89,7 +93,7 @@ func (t *trigger) run(cmd *cobra.Command) error {
 }
 
 // errNoVerdict is why waiting ended.
-var errNoVerdict = errors.New("no verdict in time; the request stays in the log: see coordinator list, and whether a coordinator runs (coordinator status)")
+var errNoVerdict = errors.New("no verdict in time; the request stays in the log: see coordinator list, and whether a coordinator leads (coordinator status)")
 
 // await follows the request to its verdict.
 func (t *trigger) await(ctx context.Context, cmd *cobra.Command, job *target.Target, state *projection.State, id events.RequestID) (verdict, error) {

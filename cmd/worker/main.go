@@ -13,6 +13,6 @@ func main() {
 	root := cli.NewRoot("worker", "Work on tasks of a Tidemark job",
 		"Work on tasks of a Tidemark job: process records, and take part in its checkpoints.")
 	run := workercmd.Run()
-	root.AddCommand(run, workercmd.Health(), cli.ConfigCommand(run))
+	root.AddCommand(run, workercmd.Health(), cli.ConfigCommand(root.Name(), run))
 	os.Exit(cli.Main(root))
 }

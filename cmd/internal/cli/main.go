@@ -63,10 +63,11 @@ func Main(root *cobra.Command) int {
 			os.Exit(ExitFailed)
 		}
 	}()
-	return exitCode(root, root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return exitCode(cmd, err)
 }
 
-func exitCode(root *cobra.Command, err error) int {
+func exitCode(cmd *cobra.Command, err error) int {
 	var usage usageError
 	var silent silentError
 	switch {
@@ -74,11 +75,14 @@ func exitCode(root *cobra.Command, err error) int {
 		return ExitOK
 	case errors.As(err, &silent):
 		return ExitFailed
+	case Interrupted(err):
+		fmt.Fprintf(cmd.ErrOrStderr(), "ended by %v\n", err)
+		return ExitFailed
 	case errors.As(err, &usage), errors.Is(err, settings.ErrInvalid), errors.Is(err, redisconn.ErrAddress), isCobraUsage(err):
-		fmt.Fprintf(root.ErrOrStderr(), "error: %v\nSee '%s --help'.\n", err, root.Name())
+		fmt.Fprintf(cmd.ErrOrStderr(), "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return ExitUsage
 	default:
-		fmt.Fprintf(root.ErrOrStderr(), "error: %v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "error: %v\n", err)
 		return ExitFailed
 	}
 }

@@ -45,7 +45,7 @@ func NewRoot(name, short, long string) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.PersistentFlags().String(settings.ConfigFlag, "", "YAML file with settings, keys as the long flag names")
-	root.AddCommand(versionCommand())
+	root.AddCommand(versionCommand(name))
 	return root
 }
 
@@ -65,10 +65,11 @@ func knownFlags(root *cobra.Command) []string {
 	return names
 }
 
-func versionCommand() *cobra.Command {
+func versionCommand(program string) *cobra.Command {
 	var out Output
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Example: fmt.Sprintf("  %s version\n  %s version -o json", program, program),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := struct {
 				Version string `json:"version"`
@@ -82,11 +83,13 @@ func versionCommand() *cobra.Command {
 }
 
 // ConfigCommand returns "config", which prints every setting of the command of that name with its value and source.
-func ConfigCommand(of *cobra.Command) *cobra.Command {
+func ConfigCommand(program string, of *cobra.Command) *cobra.Command {
 	var out Output
 	cmd := &cobra.Command{
 		Use: "config", Short: fmt.Sprintf("Print the settings of %q, each with where it comes from", of.Name()), Args: cobra.NoArgs,
-		Example: "  coordinator config\n  TIDEMARK_INTERVAL=5s coordinator config -o json",
+		Long: fmt.Sprintf(`Print the settings of %q as they are in force here, each with where it comes from: the environment (TIDEMARK_<FLAG>), REDIS_URL,
+a file (--config) or the default. Passwords are not shown.`, of.Name()),
+		Example: fmt.Sprintf("  %s config\n  TIDEMARK_LOG_LEVEL=debug %s config --config tidemark.yaml -o json", program, program),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := settings.Apply(of.Flags(), knownFlags(cmd.Root()))
 			if err != nil {

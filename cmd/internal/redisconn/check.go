@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// ErrRefused is wrapped by [Check] when a server answers and does not let us in.
+var ErrRefused = errors.New("access refused")
 
 // Finding is one thing about the server that an operator should know.
 type Finding struct {
@@ -25,7 +29,10 @@ const oldestMajor, oldestMinor = 6, 2
 // service without CONFIG) is no finding. The error is about the connection.
 func Check(ctx context.Context, client redis.UniversalClient) ([]Finding, error) {
 	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("reach redis: %w", err)
+		if isReply(err, "NOAUTH", "WRONGPASS", "NOPERM") {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		return nil, err
 	}
 	info, err := client.Info(ctx, "server").Result()
 	if err != nil {
@@ -52,10 +59,16 @@ func Check(ctx context.Context, client redis.UniversalClient) ([]Finding, error)
 
 // ignoreRefusal drops an error reply (no permission, unknown command): the server is there, it just does not tell.
 func ignoreRefusal(err error) error {
-	if reply := redis.Error(nil); errors.As(err, &reply) {
+	if isReply(err, "") {
 		return nil
 	}
-	return fmt.Errorf("ask redis for its version: %w", err)
+	return fmt.Errorf("ask for its version: %w", err)
+}
+
+// isReply reports whether err is an error reply of the server that begins with one of the words.
+func isReply(err error, words ...string) bool {
+	reply := redis.Error(nil)
+	return errors.As(err, &reply) && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(reply.Error(), w) })
 }
 
 func config(ctx context.Context, client redis.UniversalClient, name string) string {

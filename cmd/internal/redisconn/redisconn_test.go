@@ -67,6 +67,11 @@ func TestAWrongAddressSaysWhatIsWrongAndHidesThePassword(t *testing.T) {
 		"redis://u:secret@h:1?tls_ca=/none":  "rediss",
 		"rediss://u:secret@h:1?tls_ca=/none": "read tls_ca",
 		"redis://u:secret@h:port":            "",
+		"redis://u:secret/x@h:1":             "%2F",
+		"redis://u:se?secret@h:1":            "%3F",
+		"redis://u:a%zzsecret@h:1":           "",
+		"redis+cluster://u:secret/x@h:1":     "%2F",
+		"redis+sentinel://u:1/secret@h:1/m":  "%2F",
 	} {
 		t.Run(address, func(t *testing.T) {
 			_, err := redisconn.Parse(address)

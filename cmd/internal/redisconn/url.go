@@ -54,6 +54,9 @@ func parseSingle(address string) (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	o, err := redis.ParseURL(plain)
+	if malformed := (*url.Error)(nil); errors.As(err, &malformed) { // its text may show a piece of the password
+		return nil, errMalformed
+	}
 	if err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), plain, redact(plain)))
 	}
@@ -69,11 +72,16 @@ func parseSingle(address string) (*redis.UniversalOptions, error) {
 	}, nil
 }
 
+var errMalformed = errors.New("not a well-formed address; in user and password write %40 for @, %3A for :, %2F for /, %3F for ?, %23 for #")
+
 // parseMany reads an address with several hosts. net/url refuses commas behind a port, so the host list is cut out first.
 func parseMany(address, kind string, secure bool) (*redis.UniversalOptions, error) {
 	_, rest, _ := strings.Cut(address, "://")
 	rest, query, _ := strings.Cut(rest, "?")
 	rest, path, _ := strings.Cut(rest, "/")
+	if strings.Contains(path, "@") {
+		return nil, errMalformed
+	}
 	user, hosts := "", rest
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 		user, hosts = rest[:i], rest[i+1:]
@@ -210,15 +218,11 @@ func redact(address string) string {
 	if !ok {
 		return address
 	}
-	host := rest
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		host = rest[:i]
-	}
-	at := strings.LastIndexByte(host, '@')
+	at := strings.LastIndexByte(rest, '@') // the last: a password may hold what it should not, also / and ?
 	if at < 0 {
 		return redactQuery(address)
 	}
-	user, _, _ := strings.Cut(host[:at], ":")
+	user, _, _ := strings.Cut(rest[:at], ":")
 	return redactQuery(scheme + "://" + user + ":***" + rest[at:])
 }
 

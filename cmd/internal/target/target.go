@@ -47,7 +47,9 @@ func (f *Flags) Add(cmd *cobra.Command) {
 
 // Target is an open job. Close it.
 type Target struct {
-	Job    events.JobID
+	Job events.JobID
+	// Logger is the one given to Open; while Redis is away it says each warning once.
+	Logger zerolog.Logger
 	Log    *redislog.Log
 	Store  *storeredis.Job
 	Client redis.UniversalClient
@@ -77,10 +79,15 @@ func (f *Flags) open(ctx context.Context, t *Target, logger zerolog.Logger) (err
 	checkCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	findings, err := redisconn.Check(checkCtx, t.Client)
-	if err != nil {
-		return fmt.Errorf("%w at %s; is it running, and is the address right? (--redis, TIDEMARK_REDIS or REDIS_URL)",
-			err, redisconn.Redact(f.redis))
+	switch {
+	case errors.Is(err, redisconn.ErrRefused):
+		return fmt.Errorf("redis at %s: %w; are user and password right? (--redis, TIDEMARK_REDIS or REDIS_URL)", redisconn.Redact(f.redis), err)
+	case err != nil:
+		return fmt.Errorf("reach redis at %s: %w; is it running, and is the address right? (--redis, TIDEMARK_REDIS or REDIS_URL)",
+			redisconn.Redact(f.redis), err)
 	}
+	logger = watch(t.Client, logger) // from here on, so that the first contact fails in its own words
+	t.Logger = logger
 	for _, finding := range findings {
 		if finding.Fatal {
 			return fmt.Errorf("redis at %s: %s", redisconn.Redact(f.redis), finding.Text)

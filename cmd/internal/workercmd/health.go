@@ -22,6 +22,8 @@ func Health() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Say whether the task is alive (exit code 0) or not (1)",
+		Long: `Say whether the task gives signs of life in Redis, from whichever machine; a task that has finished counts as alive. For a
+container's health check.`,
 		Example: `  worker health --task 1/3
   worker health --task 1/3 -o json`,
 		Args: cobra.NoArgs,
@@ -58,7 +60,7 @@ func health(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.
 			return err
 		}
 		if !ok || a.Phase != projection.TaskIsFinished.String() {
-			return fmt.Errorf("task %s gives no sign of life", task)
+			return fmt.Errorf("task %s of job %s gives no sign of life: does its worker run, and can it reach redis?", task, t.Job)
 		}
 		p.Instance, p.Attempt, p.Phase = a.Instance, a.Attempt, a.Phase
 	}

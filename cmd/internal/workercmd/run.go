@@ -1,11 +1,13 @@
 package workercmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ type options struct {
 
 	task, input, output, mode string
 	rate                      float64
-	outOfOrderness            time.Duration
+	outOfOrderness, every     time.Duration
 	config                    worker.Config
 }
 
@@ -61,6 +63,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.mode, "restore", "adopt", "what becomes of a restored cut: adopt (go on from it) or fresh (only check it, read everything again)")
 	f.Float64Var(&o.rate, "rate", 0, "lines read per second; 0 means no limit")
 	f.DurationVar(&o.outOfOrderness, "out-of-orderness", flights.OutOfOrderness, "how far a record may lie behind the newest one, in event time")
+	f.DurationVar(&o.every, "progress-interval", 10*time.Second, "time between two log lines that say how far the task has come; 0 means none")
 	f.DurationVar(&o.config.PresenceTTL, "presence-ttl", worker.DefaultPresenceTTL, "how long the task counts as alive after its last sign of life; not above the coordinator's")
 	f.DurationVar(&o.config.CutTimeout, "cut-timeout", worker.DefaultCutTimeout, "longest wait for the record in work; beyond it a checkpoint is declined")
 	f.DurationVar(&o.config.UploadTimeout, "upload-timeout", worker.DefaultUploadTimeout, "longest time to store one cut; beyond it a checkpoint is declined")
@@ -94,20 +97,37 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(o.work(ctx, t, share, input), t.Close())
+}
+
+// work runs the task and says now and then how far it has come.
+func (o *options) work(ctx context.Context, t *target.Target, share Share, input string) error {
+	said := &progress{every: o.every, log: t.Logger.With().Stringer("job", t.Job).Stringer("task", share.Task()).Logger()}
 	cfg := o.config
 	cfg.Task, cfg.Index, cfg.Count = share.Task(), share.Number-1, share.Count
-	cfg.Log, cfg.Store, cfg.Logger = t.Log, t.Store, logger
+	cfg.Log, cfg.Store, cfg.Logger = t.Log, restoring{t.Store, share.Task(), said}, t.Logger
 	cfg.Build = func(s worker.Start) (worker.Pipeline, error) {
-		return flights.Job(flights.Config{
+		pipeline, err := flights.Job(flights.Config{
 			Input: input, Output: outputPath(o.output, s.Task.String()), Index: s.Index, Count: s.Count,
 			Rate: o.rate, OutOfOrderness: o.outOfOrderness,
 		})
+		if err != nil {
+			return nil, err
+		}
+		var p worker.Pipeline = pipeline
+		said.pipeline.Store(&p)
+		return p, nil
 	}
 	w, err := worker.New(cfg)
 	if err != nil {
-		return errors.Join(cli.Usage(err), t.Close())
+		return cli.Usage(err)
 	}
-	return errors.Join(w.Run(ctx), t.Close())
+	var saying sync.WaitGroup
+	defer saying.Wait()
+	sayCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	saying.Go(func() { said.run(sayCtx) })
+	return w.Run(ctx)
 }
 
 func parseMode(s string) (engine.RestoreMode, error) {

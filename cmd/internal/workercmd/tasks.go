@@ -3,6 +3,7 @@ package workercmd
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,9 @@ func ParseTasks(s string) ([]events.TaskID, error) {
 		task, err := events.ParseTaskID(strings.TrimSpace(name))
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(tasks, task) {
+			return nil, fmt.Errorf("task %s stands twice", task)
 		}
 		tasks = append(tasks, task)
 	}
