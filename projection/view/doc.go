@@ -1,7 +1,7 @@
 // Package view reads the log for people: one checkpoint's story event by event, why it ended as it did, and the table of
 // checkpoints. Everything is a fold of the log again, so that it can be asked of any log, live or exported, without Redis.
 //
-//	T-0.004 s  checkpoint_requested         anna asked for a checkpoint: before the upgrade
+//	T-0.004 s  checkpoint_requested         ops asked for a checkpoint: before the upgrade
 //	T+0.000 s  checkpoint_triggered         triggered in epoch 3; needs acks of 8 tasks within 1m0s
 //	T+0.112 s  task_acked            src-1  acked (1 of 8), 1.2 MiB in 5 chunks
 //	   …
