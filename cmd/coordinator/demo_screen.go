@@ -55,7 +55,7 @@ func (s *screen) progress(names []string, shares []float64) {
 	if !s.terminal {
 		return
 	}
-	const width = 14
+	const width = 8 // all three fit a terminal of 80 columns
 	var parts []string
 	for i, share := range shares {
 		full := int(share * width)

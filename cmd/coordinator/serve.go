@@ -10,6 +10,7 @@ import (
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/coordinator"
+	"github.com/tidemark-stream/tidemark/store/memory"
 )
 
 // serve is the flags of the verb.
@@ -71,6 +72,9 @@ func (s *serve) run(cmd *cobra.Command) error {
 			return cli.Usagef("--tasks: %w", err)
 		}
 	}
+	if err := check(cfg); err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	t, err := s.target.Open(ctx, logger)
 	if err != nil {
@@ -82,6 +86,15 @@ func (s *serve) run(cmd *cobra.Command) error {
 		return errors.Join(cli.Usage(err), t.Close())
 	}
 	return errors.Join(c.Run(ctx), t.Close())
+}
+
+// check refuses impossible values before anything else is looked at.
+func check(cfg coordinator.Config) error {
+	cfg.Store = memory.New(memory.Options{})
+	if _, err := coordinator.New(cfg); err != nil {
+		return cli.Usage(err)
+	}
+	return nil
 }
 
 // requestTimeout is how long a request verb waits for its verdict without --wait-timeout.

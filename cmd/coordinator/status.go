@@ -122,11 +122,11 @@ func (s status) print(p *cli.Printer) {
 	rows := [][]string{{"TASK", "PHASE", "ATTEMPT", "ALIVE", "WHERE", "PROGRESS"}}
 	for _, t := range s.Tasks {
 		alive := "yes"
-		if !t.Alive {
+		switch {
+		case t.Phase == projection.TaskIsFinished.String():
+			alive = "-"
+		case !t.Alive:
 			alive = "no"
-			if t.Phase == projection.TaskIsFinished.String() {
-				alive = "-"
-			}
 		}
 		rows = append(rows, []string{
 			t.Task.String(), t.Phase, t.Attempt.String(), alive, fmt.Sprintf("%s:%d", t.Host, t.PID), t.Progress,

@@ -24,10 +24,10 @@ func runToTheEnd(t *testing.T, j *job) {
 		}
 	}
 	j.check()
-	w := j.start("worker", "health", "--task", "2/3")
-	if code := w.wait(); code != 0 || !strings.Contains(w.out.String(), "task-2 is finished") {
-		t.Errorf("health of a worker that has finished: %d, %s", code, w.out.String())
-	}
+	await(t, "a worker that has finished to be healthy", func() bool {
+		w := j.start("worker", "health", "--task", "2/3")
+		return w.wait() == 0 && strings.Contains(w.out.String(), "task-2 is finished")
+	})
 	if list := j.must("list"); !strings.Contains(list, "completed") {
 		t.Errorf("no checkpoint completed:\n%s", list)
 	}

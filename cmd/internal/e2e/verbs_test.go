@@ -96,7 +96,7 @@ func reads(t *testing.T, j *job, id int64) {
 		Verdict    string `json:"verdict"`
 		Events     []struct{ Kind, Task, Outcome string }
 	}](t, j.must("show", n, "-o", "json"))
-	if story.Checkpoint != id || len(story.Events) < 5 || story.Events[0].Kind != "checkpoint_triggered" {
+	if story.Checkpoint != id || len(story.Events) != 6 || story.Events[1].Kind != "checkpoint_triggered" {
 		t.Errorf("story %+v", story)
 	}
 	if out := j.must("log"); !strings.Contains(out, "poison: ") || !strings.Contains(out, "coordinator_started") {

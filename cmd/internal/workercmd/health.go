@@ -53,13 +53,13 @@ func health(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.
 	if err != nil {
 		return err
 	}
+	a, ok, err := t.Log.Assignment(ctx, task)
+	if err != nil {
+		return err
+	}
 	p, alive := seen[task]
-	if !alive {
-		a, ok, err := t.Log.Assignment(ctx, task)
-		if err != nil {
-			return err
-		}
-		if !ok || a.Phase != projection.TaskIsFinished.String() {
+	if finished := ok && a.Phase == projection.TaskIsFinished.String(); finished || !alive {
+		if !finished {
 			return fmt.Errorf("task %s of job %s gives no sign of life: does its worker run, and can it reach redis?", task, t.Job)
 		}
 		p.Instance, p.Attempt, p.Phase = a.Instance, a.Attempt, a.Phase

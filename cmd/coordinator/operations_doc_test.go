@@ -1,0 +1,95 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
+	"github.com/tidemark-stream/tidemark/events"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/operations.md anew")
+
+const operations = "../../docs/operations.md"
+
+func TestTheTablesOfSettingsAreTheFlags(t *testing.T) {
+	b, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for name, cmd := range map[string]*cobra.Command{"coordinator serve": serveCommand(), "worker run": workercmd.Run()} {
+		head := "<!-- settings: " + name + " -->\n"
+		before, rest, ok1 := strings.Cut(text, head)
+		table, after, ok2 := strings.Cut(rest, "<!-- end -->")
+		want := settingsTable(cmd)
+		switch {
+		case !ok1 || !ok2:
+			t.Errorf("%s has no table of settings of %s", operations, name)
+		case *update:
+			text = before + head + want + "<!-- end -->" + after
+		case table != want:
+			t.Errorf("the settings of %s in %s are not its flags; go test ./cmd/coordinator -run Settings -update mends it", name, operations)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(operations, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func settingsTable(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("| flag | environment | default | unit | meaning |\n|---|---|---|---|---|\n")
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		unit := map[string]string{"duration": "duration", "int": "number", "int64": "number", "float64": "number", "bool": "true, false"}[f.Value.Type()]
+		def := f.DefValue
+		if def != "" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s | %s |\n", f.Name, settings.EnvName(f.Name), def, unit, f.Usage)
+	})
+	return b.String()
+}
+
+func TestEveryReasonOfAFailureIsExplained(t *testing.T) {
+	b, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []events.FailureReason{
+		events.FailedDeclined, events.FailedExpired, events.FailedAborted, events.FailedSubsumed, events.FailedTaskRestarted, events.FailedTaskLost,
+		events.FailedCoordinatorChanged, events.FailedStateMissing, events.FailedFinalize, events.FailedShutdown,
+	} {
+		if !strings.Contains(string(b), "`"+string(r)+"`") {
+			t.Errorf("%s does not explain %s", operations, r)
+		}
+	}
+}
+
+func TestEveryVerbSaysWhatItIsForAndHasAnExample(t *testing.T) {
+	for _, cmd := range []*cobra.Command{
+		demoCommand(), serveCommand(), triggerCommand(), abortCommand(), listCommand(), showCommand(), logCommand(), statusCommand(),
+		healthCommand(), workercmd.Run(), workercmd.Health(),
+	} {
+		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.Name()) {
+			t.Errorf("%s lacks a sentence, a paragraph or an example", cmd.Name())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s says nothing", cmd.Name(), f.Name)
+			}
+		})
+	}
+}
