@@ -43,7 +43,10 @@ func (c *coder) flag(p *bool) {
 		n = 1
 	}
 	number(c, &n)
-	if c.reading && n&^1 != 0 {
+	if !c.reading { // saving must not write: a clone shares what has ended with its original
+		return
+	}
+	if n&^1 != 0 {
 		c.fail("bad flag")
 	}
 	*p = n == 1
