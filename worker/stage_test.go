@@ -237,7 +237,9 @@ type running struct {
 // run starts a worker; the test ends it if nothing else does.
 func (s *stage) run(cfg worker.Config) *running {
 	s.Helper()
-	cfg.Task = task
+	if cfg.Task == "" {
+		cfg.Task = task
+	}
 	if cfg.Log == nil {
 		cfg.Log = s.log
 	}
