@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,9 +49,7 @@ func (l *loop) announce(r *reign) {
 		}
 		return result{done: func(*loop) {
 			r.announced = control
-			for task, a := range changed {
-				r.assigned[task] = a
-			}
+			maps.Copy(r.assigned, changed)
 		}}
 	})
 }

@@ -56,7 +56,7 @@ func TestADeclineFailsAtOnceWithTaskAndCause(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		failed := waitFailed(t, first, events.FailedDeclined)
+		failed := failure(t, first, events.FailedDeclined)
 		if !strings.Contains(failed.Text, "Checkpoint declined by task task-7: backend full") {
 			t.Errorf("text: %q", failed.Text)
 		}
@@ -122,7 +122,7 @@ func TestAbortAllEndsEveryPendingOneWithItsCause(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range handles {
-			if failed := waitFailed(t, h, events.FailedAborted); failed.Text != "job cancelled" {
+			if failed := failure(t, h, events.FailedAborted); failed.Text != "job cancelled" {
 				t.Errorf("text %q", failed.Text)
 			}
 		}

@@ -165,10 +165,10 @@ func (c Config) validateTimes() error {
 		}
 	}
 	if c.Interval > 0 && c.Interval < minInterval {
-		return fmt.Errorf("Interval %s is below %s", c.Interval, minInterval)
+		return fmt.Errorf("an Interval of %s is below %s", c.Interval, minInterval)
 	}
 	if c.Timeout > 0 && c.ChunkGrace < c.Timeout {
-		return fmt.Errorf("ChunkGrace %s must outlast Timeout %s", c.ChunkGrace, c.Timeout)
+		return fmt.Errorf("a ChunkGrace of %s must outlast the Timeout of %s", c.ChunkGrace, c.Timeout)
 	}
 	return nil
 }

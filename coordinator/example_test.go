@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 
 	checkpoint, err := c.Trigger(ctx, coordinator.TriggerOptions{})
 	if err != nil {

@@ -228,7 +228,13 @@ func wait(t *testing.T, h *coordinator.Handle) {
 }
 
 // waitFailed wants the checkpoint to fail for the reason.
-func waitFailed(t *testing.T, h *coordinator.Handle, reason events.FailureReason) *coordinator.FailedError {
+func waitFailed(t *testing.T, h *coordinator.Handle, reason events.FailureReason) {
+	t.Helper()
+	_ = failure(t, h, reason)
+}
+
+// failure is waitFailed that gives the verdict.
+func failure(t *testing.T, h *coordinator.Handle, reason events.FailureReason) *coordinator.FailedError {
 	t.Helper()
 	err := h.Wait(t.Context())
 	var failed *coordinator.FailedError

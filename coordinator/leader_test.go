@@ -103,7 +103,7 @@ func TestADrainThatIsOverFailsWhatIsPendingByName(t *testing.T) {
 		if took := time.Since(began); took < coordinator.DefaultDrainTimeout || took > coordinator.DefaultDrainTimeout+time.Second {
 			t.Errorf("the drain took %s", took)
 		}
-		failed := waitFailed(t, h, events.FailedShutdown)
+		failed := failure(t, h, events.FailedShutdown)
 		if failed.Text != "1 of 2 acks when the coordinator stopped" {
 			t.Errorf("text %q", failed.Text)
 		}

@@ -68,8 +68,7 @@ func (l *loop) campaign(ctx context.Context, pause time.Duration) eventlog.Term 
 
 // campaignPause says how long to wait after a campaign that was not won: at most until the lease could lapse.
 func (l *loop) campaignPause(ctx context.Context, err error, pause time.Duration) time.Duration {
-	var held *eventlog.LeaseHeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*eventlog.LeaseHeldError](err); ok {
 		l.log.Debug().Str("leader", held.Instance.String()).Int64("epoch", int64(held.Epoch)).Msg("standing by")
 		return min(pause, held.Remaining+time.Millisecond, standbyPause)
 	}

@@ -71,11 +71,6 @@ func brief(cfg *coordinator.Config) {
 
 func (w *redisWorld) key(name string) string { return "tm:{" + w.log.Job().String() + "}:" + name }
 
-func (w *redisWorld) wantEpoch(epoch events.Epoch) {
-	w.t.Helper()
-	w.eventually("epoch "+epoch.String(), func() bool { return w.fold().Epoch() >= epoch })
-}
-
 // complete is one whole checkpoint.
 func (w *world) complete(c *coordinator.Coordinator) events.CheckpointID {
 	w.t.Helper()
@@ -147,7 +142,7 @@ func TestTheExampleOnPlainKeysOfARealRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer next.Close()
+	defer func() { _ = next.Close() }()
 	if h := trigger(t, next, none); h.ID != 1 {
 		t.Errorf("next process: id %s", h.ID)
 	}

@@ -80,7 +80,7 @@ func BenchmarkTurn(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer c.Close()
+			defer func() { _ = c.Close() }()
 			h, err := c.Trigger(b.Context(), coordinator.TriggerOptions{})
 			if err != nil {
 				b.Fatal(err)

@@ -86,7 +86,7 @@ func TestOneOfAHundredIsMissing(t *testing.T) {
 		h := trigger(t, c, none)
 		w.ackSet(h.ID, append(tasks(41), list[42:]...), func(task events.TaskID) string { return string(task) })
 		time.Sleep(time.Minute + time.Second)
-		failed := waitFailed(t, h, events.FailedExpired)
+		failed := failure(t, h, events.FailedExpired)
 		if diff := cmp.Diff([]events.TaskID{"task-042"}, failed.Missing); diff != "" {
 			t.Error(diff)
 		}
@@ -160,7 +160,7 @@ func TestATaskWithoutSignsOfLifeIsLost(t *testing.T) {
 		if took := time.Since(died); took > 2*coordinator.DefaultPresenceTTL {
 			t.Errorf("it took %s", took)
 		}
-		failed := waitFailed(t, h, events.FailedTaskLost)
+		failed := failure(t, h, events.FailedTaskLost)
 		if !strings.Contains(failed.Text, string(list[1])) {
 			t.Errorf("text %q", failed.Text)
 		}

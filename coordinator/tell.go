@@ -42,6 +42,7 @@ func (l *loop) tell(entry eventlog.Entry, o projection.Outcome) {
 		l.log.Debug().Interface("checkpoints", e.Checkpoints).Str("why", e.Why).Msg("checkpoints retired")
 	case *events.StateDiscarded:
 		l.log.Debug().Interface("checkpoints", e.Checkpoints).Msg("state discarded")
+	default: // told where they end something, or by those who asked
 	}
 	l.tellEnded()
 }
@@ -72,6 +73,7 @@ func (l *loop) tellUncounted(entry eventlog.Entry, o projection.Outcome) {
 		level = zerolog.DebugLevel
 	case projection.Refused, projection.Fenced, projection.ForeignJob:
 		level = zerolog.WarnLevel
+	default: // somebody was late, or early
 	}
 	line := l.log.WithLevel(level).Stringer("position", entry.Position).Str("kind", entry.Envelope.Kind().String()).
 		Stringer("outcome", o.Kind)

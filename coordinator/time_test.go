@@ -29,7 +29,7 @@ func TestTheDefaultTimeoutIsAMinuteAndNotAMomentLess(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // the shortest wait of a read
 		synctest.Wait()
 		wantPending(t, c, 0)
-		failed := waitFailed(t, h, events.FailedExpired)
+		failed := failure(t, h, events.FailedExpired)
 		if len(failed.Missing) != 0 { // by count nobody has a name
 			t.Errorf("missing %v", failed.Missing)
 		}

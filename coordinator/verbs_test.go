@@ -70,8 +70,11 @@ func TestDistinctTasksComplete(t *testing.T) {
 			task events.TaskID
 			want projection.OutcomeKind
 		}{
-			{"task-1", projection.Applied}, {"task-1", projection.Duplicate}, {"task-2", projection.Applied},
-			{"task-1", projection.Duplicate}, {"task-3", projection.Completing},
+			{"task-1", projection.Applied},
+			{"task-1", projection.Duplicate},
+			{"task-2", projection.Applied},
+			{"task-1", projection.Duplicate},
+			{"task-3", projection.Completing},
 		} {
 			if step.want == projection.Completing {
 				wantRecord(t, c, h.ID, false)
@@ -502,12 +505,12 @@ func TestConfigsThatCannotWork(t *testing.T) {
 		"job":                              func(c *coordinator.Config) { c.Job = "a b" },
 		"task a stands twice":              func(c *coordinator.Config) { c.Tasks = []events.TaskID{"a", "a"} },
 		"task":                             func(c *coordinator.Config) { c.Tasks = []events.TaskID{"a b"} },
-		"Interval 1ms is below":            func(c *coordinator.Config) { c.Interval = time.Millisecond },
+		"an Interval of 1ms is below":      func(c *coordinator.Config) { c.Interval = time.Millisecond },
 		"Interval -1s is below":            func(c *coordinator.Config) { c.Interval = -time.Second },
 		"LeaseTTL":                         func(c *coordinator.Config) { c.LeaseTTL = time.Millisecond },
 		"PresenceTTL":                      func(c *coordinator.Config) { c.PresenceTTL = -1 },
 		"queue_limit":                      func(c *coordinator.Config) { c.QueueLimit = -1 },
-		"ChunkGrace 1h0m0s must outlast":   func(c *coordinator.Config) { c.Timeout = 2 * time.Hour },
+		"a ChunkGrace of 1h0m0s must":      func(c *coordinator.Config) { c.Timeout = 2 * time.Hour },
 	} {
 		if _, err := coordinator.New(w.config(change)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
