@@ -19,6 +19,7 @@ import (
 type cutter struct {
 	armed atomic.Int64 // so many answers are still to be lost
 	lost  atomic.Int64
+	onCut func() // called when an answer is lost; may be nil
 }
 
 type cutConn struct {
@@ -43,6 +44,9 @@ func (c *cutConn) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	c.cutter.lost.Add(1)
+	if c.cutter.onCut != nil {
+		c.cutter.onCut()
+	}
 	return 0, errors.Join(io.EOF, c.Close())
 }
 

@@ -59,6 +59,25 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 	}
 }
 
+// TestOwnBytesAreSuccessEvenForOneWhoLeadsNoMore: the write happened while the token was in force.
+func TestOwnBytesAreSuccessEvenForOneWhoLeadsNoMore(t *testing.T) {
+	server := testredis.Start(t)
+	cut := &cutter{}
+	c := cut.client(t, server, -1)
+	lead(t, c, "j", fence)
+	j := newJob(t, c, "j", redis.JobOptions{}).Fenced(fence)
+	storeID(t, j, 3, false)
+	other := server.Client(t)
+	cut.onCut = func() { lead(t, other, "j", store.Fence{Epoch: 4, Instance: "successor"}) }
+	cut.armed.Store(1)
+	if err := j.Store(t.Context(), store.New(3, 77)); err != nil || cut.lost.Load() != 1 {
+		t.Errorf("store: %v, %d answers lost", err, cut.lost.Load())
+	}
+	if err := j.Store(t.Context(), store.New(3, 78)); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("store again: %v", err)
+	}
+}
+
 func TestLostAnswersOfCleanup(t *testing.T) {
 	server := testredis.Start(t)
 	for client, retries := range map[string]int{"client sends again": 3, "client does not": -1} {

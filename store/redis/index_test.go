@@ -186,3 +186,20 @@ func TestForeignKeyOfAnotherTypeIsReportedAndBreaksNothing(t *testing.T) {
 		t.Errorf("delete: %t, %v", got, err)
 	}
 }
+
+func TestListMendsATimeThatAForeignerChanged(t *testing.T) {
+	client := testredis.Start(t).Client(t)
+	s := newStore(t, client, "")
+	storeID(t, s, 1, true)
+	storeID(t, s, 2, true)
+	_ = view(t, s)
+	if err := client.Set(t.Context(), "checkpoint:1", `{"id":1,"timestamp":9,"completed":true}`, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{2, 1} { // a list that comes across it mends the index for all later ones
+		list, err := s.List(t.Context(), limit)
+		if err != nil || len(list) != limit || list[0].ID != 1 {
+			t.Errorf("limit %d: %v, %v", limit, list, err)
+		}
+	}
+}
