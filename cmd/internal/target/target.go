@@ -1,4 +1,3 @@
-// Package target is what a command works on: one job on one Redis, as the flags --redis and --job name it.
 package target
 
 import (

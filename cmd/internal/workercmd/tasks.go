@@ -1,4 +1,3 @@
-// Package workercmd is the verb "worker run". Both binaries have it: the worker for its users, the coordinator for its demo.
 package workercmd
 
 import (
