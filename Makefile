@@ -60,7 +60,7 @@ bench: redis ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, PKG=./...)
 
 .PHONY: build
 build: ## Build static binaries into ./bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/tidemark-stream/tidemark/cmd/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/...
 
 .PHONY: up
 up: ## Start Redis, a coordinator and three workers in containers
