@@ -244,7 +244,7 @@ func (j *flightJob) torment(r *rand.Rand) {
 			return
 		}
 		i := r.IntN(3)
-		what := r.IntN(12)
+		what := r.IntN(13)
 		switch {
 		case what < 5: // SIGKILL, and started again
 			if !j.workers[i].ended() {

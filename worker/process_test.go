@@ -133,16 +133,25 @@ func coordinate(t *testing.T, addr string, job events.JobID, cfg coordinator.Con
 	t.Helper()
 	p := newProcess(t, addr, job)
 	cfg.Job, cfg.Log, cfg.Store = job, p.log, p.store
-	c, err := coordinator.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	context.AfterFunc(p.ctx, func() {
-		if errors.Is(context.Cause(p.ctx), errKilled) {
-			_ = c.Close()
+	return p.run(func(ctx context.Context) error {
+		for {
+			c, err := coordinator.New(cfg)
+			if err != nil {
+				return err
+			}
+			stop := context.AfterFunc(ctx, func() {
+				if errors.Is(context.Cause(ctx), errKilled) {
+					_ = c.Close()
+				}
+			})
+			err = c.Run(ctx)
+			stop()
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			cfg.Logger.Error().Err(err).Msg("ended, and is started again") // as a supervisor would
 		}
 	})
-	return p.run(c.Run)
 }
 
 func startRedis(t *testing.T, args ...string) *testredis.Server {
