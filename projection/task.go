@@ -170,13 +170,13 @@ func (s *State) taskFinished(at stamp, e *events.TaskFinished) Outcome {
 		return o
 	case TaskIsRestored:
 	}
-	end, ok := s.endState(e)
+	id, end, ok := s.endState(e)
 	if !ok {
 		o.Kind, o.Why = Refused, "no completed checkpoint of that id holds a handle of this attempt"
 		return o
 	}
 	t.end = end
-	t.sum.Finished = e.Checkpoint
+	t.sum.Finished = id
 	s.setPhase(t, TaskIsFinished)
 	for _, c := range s.live {
 		c.settle(t, at)
@@ -186,18 +186,32 @@ func (s *State) taskFinished(at stamp, e *events.TaskFinished) Outcome {
 
 // endState finds the ack of the attempt in the completed checkpoint that the event names. A savepoint will not do: nothing
 // is committed on one, and nothing restores it.
-func (s *State) endState(e *events.TaskFinished) (slot, bool) {
+func (s *State) endState(e *events.TaskFinished) (events.CheckpointID, slot, bool) {
 	c := s.checkpoints[e.Checkpoint]
+	if c == nil || c.sum.Phase == PhaseRetired {
+		c = s.successor(e.Checkpoint)
+	}
 	if c == nil || c.sum.Phase != PhaseCompleted || c.savepoint() {
-		return slot{}, false
+		return 0, slot{}, false
 	}
 	i := c.find(e.Task, s.index)
 	if i < 0 || c.slots[i].ack == nil || !c.byCount() && c.slots[i].ack.Attempt != e.Attempt {
-		return slot{}, false
+		return 0, slot{}, false
 	}
 	end := c.slots[i]
 	end.carried = true
-	return end, true
+	return c.sum.ID, end, true
+}
+
+// successor is the newest kept checkpoint, if that of the id completed and was retired since: the event may have been on its
+// way meanwhile. A later cut of a task that has read all its input holds the same end state.
+func (s *State) successor(id events.CheckpointID) *checkpoint {
+	v, ok := s.Checkpoint(id)
+	last := s.LatestCompleted()
+	if !ok || v.Type == events.TypeSavepoint || v.Phase != PhaseCompleted && v.Phase != PhaseRetired || last <= id {
+		return nil
+	}
+	return s.checkpoints[last]
 }
 
 // taskLost ends the pending checkpoints that still wait for the attempt. Those that hold its ack may complete.
