@@ -58,7 +58,7 @@ func settingsTable(cmd *cobra.Command) string {
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s | %s |\n", f.Name, settings.EnvName(f.Name), def, unit, f.Usage)
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s | %s |\n", f.Name, settings.EnvName(f.Name), def, unit, strings.ReplaceAll(f.Usage, "<", "&lt;"))
 	})
 	return b.String()
 }

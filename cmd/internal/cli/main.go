@@ -48,6 +48,9 @@ func Main(root *cobra.Command) int {
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2) // sent by the runtime; 2: the one that drains and the one that forces
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // a terminal that is closed is a wish to end, unless nohup says otherwise
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	go func() {
 		s, ok := <-signals

@@ -152,7 +152,7 @@ func stands(t *testing.T, j *job) {
 	if out := j.must("health"); !strings.Contains(out, "leads job e2e in epoch 1") {
 		t.Errorf("health says %s", out)
 	}
-	if w := j.start("worker", "health", "--task", "1/3"); w.wait() != 0 || !strings.Contains(w.out.String(), "task-1 is running") {
+	if w := j.start("worker", "health", "--task", "1/3"); w.wait() != 0 || !strings.Contains(w.out.String(), "task task-1 is ") {
 		t.Errorf("worker health: %d %s", w.code, w.out)
 	}
 	if w := j.start("worker", "health", "--task", "4/9"); w.wait() != 1 || !strings.Contains(w.err.String(), "no sign of life") {
