@@ -11,6 +11,8 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
 )
 
 // Output is the -o flag of a command: text for people, json for programs.
@@ -35,9 +37,10 @@ func (f *formatValue) Set(s string) error {
 
 func (*formatValue) Type() string { return "format" }
 
-// Flag adds -o, --output to the command.
+// Flag adds -o, --output to the command. Environment and file do not set it: there, output is the path of a worker.
 func (o *Output) Flag(cmd *cobra.Command) {
 	cmd.Flags().VarP(&o.format, "output", "o", "output format: text or json")
+	settings.FlagOnly(cmd.Flags(), "output")
 }
 
 // JSON reports whether the output is for a program.
