@@ -29,7 +29,7 @@ func startRedis(ctx context.Context, dir string, died func(error)) (*demoServer,
 	if err != nil {
 		return startEmbedded()
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,9 @@ func (s *demoServer) stop() {
 	}
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	var listener net.ListenConfig
+	l, err := listener.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}

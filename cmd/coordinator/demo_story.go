@@ -91,6 +91,7 @@ func (s *story) tell(e eventlog.Entry, o projection.Outcome) {
 	case *events.TaskFinished:
 		s.finished[event.Task] = true
 		s.screen.event("%s has finished; its end state is in checkpoint %s", event.Task, event.Checkpoint)
+	default: // verdicts are told below, the rest is detail
 	}
 	s.tellEnded()
 	close(s.changed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -195,12 +196,9 @@ func whoAmI() string {
 }
 
 func joinTasks(tasks []events.TaskID) string {
-	s := ""
+	names := make([]string, len(tasks))
 	for i, t := range tasks {
-		if i > 0 {
-			s += ", "
-		}
-		s += t.String()
+		names[i] = t.String()
 	}
-	return s
+	return strings.Join(names, ", ")
 }

@@ -109,11 +109,17 @@ func (p *Printer) Table(rows [][]string) {
 	}
 }
 
-// Bold, Green, Red and Dim style text on a terminal and leave it alone elsewhere.
-func (p *Printer) Bold(s string) string  { return p.style("1", s) }
+// Bold makes text stand out on a terminal and leaves it alone elsewhere.
+func (p *Printer) Bold(s string) string { return p.style("1", s) }
+
+// Green is for what went well, on a terminal.
 func (p *Printer) Green(s string) string { return p.style("32", s) }
-func (p *Printer) Red(s string) string   { return p.style("31", s) }
-func (p *Printer) Dim(s string) string   { return p.style("2", s) }
+
+// Red is for what did not, on a terminal.
+func (p *Printer) Red(s string) string { return p.style("31", s) }
+
+// Dim is for what matters less, on a terminal.
+func (p *Printer) Dim(s string) string { return p.style("2", s) }
 
 func (p *Printer) style(code, s string) string {
 	if !p.color {

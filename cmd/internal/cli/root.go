@@ -54,9 +54,7 @@ func knownFlags(root *cobra.Command) []string {
 	var names []string
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		for _, name := range flagNames(c) {
-			names = append(names, name)
-		}
+		names = append(names, flagNames(c)...)
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
