@@ -33,6 +33,8 @@ type attempt struct {
 	// end ends the life of the attempt: the first cause counts. stop ends its work and leaves it time for last words.
 	// Called from any goroutine.
 	end, stop context.CancelCauseFunc
+	// fallSilent ends the signs of life, and returns when none will follow.
+	fallSilent func()
 
 	// controls: sent by the follower, one place: it waits while the owner is busy, and skips to the newest by itself.
 	controls chan eventlog.Control
@@ -53,10 +55,15 @@ func orderOf(p eventlog.PendingCheckpoint) order { return order{p.Epoch, p.ID} }
 
 func (o order) before(p order) bool { return o.epoch < p.epoch || o.epoch == p.epoch && o.id < p.id }
 
-// assignedVersion tells when an assignment may have changed.
+// assignedVersion tells when an assignment may have changed: with a new coordinator too, since its log may be another one.
 type assignedVersion struct {
-	epoch events.Epoch
-	tasks int64
+	epoch    events.Epoch
+	instance events.InstanceID
+	tasks    int64
+}
+
+func versionOf(c eventlog.Control) assignedVersion {
+	return assignedVersion{c.Epoch, c.Instance, c.TasksVersion}
 }
 
 func newAttempt(w *Worker, log zerolog.Logger, r registration) *attempt {
@@ -80,7 +87,10 @@ func (a *attempt) run(parent context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer end(nil)
-	wg.Go(func() { a.beat(life) })
+	beating, quiet := context.WithCancel(life)
+	silent := make(chan struct{}) // closed when the last sign of life has been given
+	wg.Go(func() { defer close(silent); a.beat(beating) })
+	a.fallSilent = func() { quiet(); <-silent }
 	err := a.process(work, life, &wg)
 	stop(err)
 	a.leave(life, err, parent.Err() != nil)
@@ -181,7 +191,7 @@ func (a *attempt) level(ctx, life context.Context, wg *sync.WaitGroup) (done boo
 // stillAssigned looks at the assignment when any may have changed. A later attempt of the task voids this one; and a
 // coordinator that does not know this attempt (its log has lost it) will not wait for it.
 func (a *attempt) stillAssigned(ctx context.Context) error {
-	newest := assignedVersion{a.last.Epoch, a.last.TasksVersion}
+	newest := versionOf(a.last)
 	if newest == a.known {
 		return nil
 	}

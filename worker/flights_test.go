@@ -65,7 +65,7 @@ func (j *flightJob) tell() {
 	j.story.mu.Lock()
 	defer j.story.mu.Unlock()
 	text := j.story.text.Bytes()
-	j.Logf("the end of the story:\n%s", text[max(0, len(text)-20_000):])
+	j.Logf("the end of the story:\n%s", text[max(0, len(text)-60_000):])
 }
 
 var flightTasks = []events.TaskID{"task-0", "task-1", "task-2"}

@@ -19,10 +19,10 @@ var errClosing = errors.New("the worker is shutting down")
 // not. What is pending and was not answered is declined, so that nobody waits for the timeout; an attempt that is void
 // says nothing.
 func (a *attempt) leave(life context.Context, cause error, shutdown bool) {
-	a.pulse.phase.Store(phaseStopping)
 	if isVoid(cause) {
 		a.end(cause)
 	}
+	a.pulse.phase.Store(phaseStopping)
 	if a.cutting != nil {
 		a.awaitCut(life, shutdown)
 	}
@@ -39,6 +39,7 @@ func (a *attempt) leave(life context.Context, cause error, shutdown bool) {
 			a.decline(ctx, p, cause)
 		}
 	}
+	a.fallSilent()
 	// A life of a millisecond: the coordinator sees at once that nobody is there.
 	gone := eventlog.Presence{Instance: a.assigned.Instance, Attempt: a.assigned.Attempt, Phase: phaseStopped}
 	if err := a.cfg.Log.Beat(ctx, a.cfg.Task, gone, time.Millisecond); err != nil {

@@ -29,7 +29,7 @@ func newClosing(s *stage) *closing {
 	s.Helper()
 	c := &closing{stage: s, job: newJob()}
 	cfg := c.job.config()
-	cfg.DrainTimeout = time.Minute
+	cfg.DrainTimeout, cfg.UploadTimeout = time.Minute, time.Hour
 	c.running = s.start(cfg)
 	c.hang = s.faults.Add(storetest.Fault{Op: storetest.OpPutChunk, When: storetest.Hang})
 	s.pend(2, 3)
@@ -37,6 +37,7 @@ func newClosing(s *stage) *closing {
 	synctest.Wait()
 	c.told = time.Now()
 	c.cancel(errShutdown)
+	synctest.Wait()
 	return c
 }
 

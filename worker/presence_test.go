@@ -197,6 +197,7 @@ func TestAWorkerThatIsSupersededEndsWithoutAnotherWord(t *testing.T) {
 				hang := s.faults.Add(storetest.Fault{Op: storetest.OpPutChunk, When: storetest.Hang})
 				s.pend(2, 3)
 				<-hang.Entered()
+				synctest.Wait()
 				before := s.words()
 				supersede(s)
 				err := r.wait()

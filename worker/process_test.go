@@ -125,7 +125,16 @@ func work(t *testing.T, addr string, job events.JobID, cfg worker.Config) *proce
 			w.Hurry()
 		}
 	})
-	return p.run(w.Run)
+	return p.run(func(ctx context.Context) error {
+		for {
+			err := w.Run(ctx)
+			if !errors.Is(err, worker.ErrSuperseded) || ctx.Err() != nil {
+				return err
+			}
+			// The registration of a process that died in it can arrive after ours. A supervisor starts this one again.
+			cfg.Logger.Error().Err(err).Msg("ended, and is started again")
+		}
+	})
 }
 
 // coordinate runs a coordinator in a process of its own.

@@ -17,11 +17,11 @@ type registration struct {
 	epoch    events.Epoch // of the coordinator's state in which the assignment was found
 
 	instance events.InstanceID
-	before   events.Attempt  // the task's newest attempt when we registered
-	at       events.Position // the registration is in the log up to here; End when that is not known
-	first    events.Epoch    // of the first state seen
-	seen     bool            // a state has been seen
-	version  assignedVersion // of the assignments that were read last
+	before   events.Attempt    // the task's newest attempt when we registered
+	at       events.Position   // the registration is in the log up to here; End when that is not known
+	first    events.InstanceID // the coordinator of the first state seen
+	seen     bool              // a state has been seen
+	version  assignedVersion   // of the assignments that were read last
 	warned   bool
 }
 
@@ -79,17 +79,17 @@ func (w *Worker) await(ctx context.Context, r *registration) error {
 // nothing has given the task to one that registered later, or does not expect the task, or has lost the registration.
 func (w *Worker) look(ctx context.Context, r *registration, c eventlog.Control) (done bool, err error) {
 	if !r.seen {
-		r.seen, r.first = true, c.Epoch
+		r.seen, r.first = true, c.Instance
 	}
 	folded := !c.Position.Before(r.at)
-	if newest := (assignedVersion{c.Epoch, c.TasksVersion}); newest == r.version && !folded {
+	if versionOf(c) == r.version && !folded {
 		return false, nil
 	}
 	now, ok, err := w.readAssignment(ctx)
 	if err != nil {
 		return false, err
 	}
-	r.version = assignedVersion{c.Epoch, c.TasksVersion}
+	r.version = versionOf(c)
 	switch {
 	case ok && now.Instance == r.instance:
 		r.assigned, r.epoch = now, c.Epoch
@@ -98,7 +98,7 @@ func (w *Worker) look(ctx context.Context, r *registration, c eventlog.Control) 
 		return false, nil
 	case ok && now.Attempt > r.before && w.alive(ctx, now.Instance):
 		return false, fmt.Errorf("task %s: %w: instance %s in attempt %s", w.cfg.Task, ErrSuperseded, now.Instance, now.Attempt)
-	case c.Epoch > r.first:
+	case c.Instance != r.first:
 		return false, fmt.Errorf("task %s, instance %s: %w", w.cfg.Task, r.instance, errForgotten)
 	case !r.warned:
 		r.warned = true
