@@ -54,6 +54,7 @@ func TestTheDocumentedACLRulesSuffice(t *testing.T) {
 	}
 	j := newJob(t, "redis://tide-coordinator:change-me@"+s.Addr())
 	serve := j.serve("--interval", "200ms", "--retain", "1")
+	serve.logged("leading")
 	asWorker := *j
 	asWorker.env = append(append([]string{}, j.env...), "TIDEMARK_REDIS=redis://tide-worker:change-me@"+s.Addr())
 	all := asWorker.work("5000")

@@ -1,7 +1,7 @@
 // Package target is what a command works on: one job on one Redis, as the flags --redis and --job name it.
 //
 //	--redis, --job ──► client ──► start-up check ──► log and store of the job
-//	                     └─ hook: "redis cannot be reached", once; "redis answers again"
+//	                     └─ watched: "redis cannot be reached", once; "redis answers again"
 //
 // # Invariants
 //
@@ -11,7 +11,7 @@
 //
 // # Concurrency
 //
-// A [Target] may be used from any goroutine. [Flags.Open] is called once a process: go-redis' own log is global.
+// A [Target] may be used from any goroutine. One goroutine of its own watches the client; Close joins it. [Flags.Open] is called once a process: go-redis' own log is global.
 //
 // # Failure
 //

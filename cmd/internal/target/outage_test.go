@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
@@ -16,7 +17,7 @@ import (
 
 func TestAnOutageIsTwoLinesAndEachWarningOnce(t *testing.T) {
 	var out bytes.Buffer
-	o := &outage{log: zerolog.New(&out)}
+	o := &outage{log: zerolog.New(&out), look: make(chan struct{}, 1)}
 	log := o.log.Hook(o)
 	const times = 50
 	warn := func() {
@@ -78,25 +79,50 @@ func TestWhatSaysThatRedisIsAway(t *testing.T) {
 	}
 }
 
-func TestTheClientTellsOfARealOutage(t *testing.T) {
+func TestARealOutageIsFoundAndItsEndToo(t *testing.T) {
 	s := testredis.Start(t)
 	options := s.Options()
 	options.MaxRetries = -1
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
-	var out bytes.Buffer
-	_ = watch(client, zerolog.New(&out))
-	s.Stop()
-	for range 3 {
-		if client.Ping(t.Context()).Err() == nil {
-			t.Fatal("a stopped server answers")
-		}
-	}
-	s.Restart()
-	if _, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error { return p.Ping(t.Context()).Err() }); err != nil {
+	said := make(lines, 100)
+	log, stop := watch(t.Context(), client, "any", zerolog.New(said))
+	defer stop()
+	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(out.String(), "cannot be reached") != 1 || strings.Count(out.String(), "answers again") != 1 {
-		t.Errorf("it said\n%s", out.String())
+	log.Warn().Msg("of something else")
+	said.await(t, "of something else")
+	s.Stop()
+	if client.Ping(t.Context()).Err() == nil {
+		t.Fatal("a stopped server answers")
+	}
+	said.await(t, "redis cannot be reached")
+	s.Restart()
+	said.await(t, "redis answers again")
+	s.Stop()
+	log.Warn().Msg("read the log") // the client has sent nothing
+	said.await(t, "read the log")
+	said.await(t, "redis cannot be reached")
+}
+
+// lines is sent to by loggers, a line each, and read by its test.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// await reads the next line, which must hold the text.
+func (l lines) await(t *testing.T, text string) {
+	t.Helper()
+	select {
+	case line := <-l:
+		if !strings.Contains(line, text) {
+			t.Fatalf("it said %s, want %q", line, text)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it did not say %q", text)
 	}
 }

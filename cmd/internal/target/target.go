@@ -13,6 +13,7 @@ import (
 	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/events/eventlog/redislog"
 	storeredis "github.com/tidemark-stream/tidemark/store/redis"
 )
@@ -52,6 +53,8 @@ type Target struct {
 	Log    *redislog.Log
 	Store  *storeredis.Job
 	Client redis.UniversalClient
+
+	stop func() // ends what watches the client; nil if nothing does yet
 }
 
 // Open connects and makes sure that a server answers. What is wrong with the server is logged, and is an error if
@@ -85,7 +88,7 @@ func (f *Flags) open(ctx context.Context, t *Target, logger zerolog.Logger) (err
 		return fmt.Errorf("reach redis at %s: %w; is it running, and is the address right? (--redis, TIDEMARK_REDIS or REDIS_URL)",
 			redisconn.Redact(f.redis), err)
 	}
-	logger = watch(t.Client, logger) // from here on, so that the first contact fails in its own words
+	logger, t.stop = watch(ctx, t.Client, eventlog.KeysOf(t.Job).Tasks(), logger) // only now: the first contact fails in its own words
 	t.Logger = logger
 	for _, finding := range findings {
 		if finding.Fatal {
@@ -108,6 +111,9 @@ func (f *Flags) open(ctx context.Context, t *Target, logger zerolog.Logger) (err
 
 // Close ends the connections.
 func (t *Target) Close() error {
+	if t.stop != nil {
+		t.stop()
+	}
 	if err := t.Client.Close(); err != nil {
 		return fmt.Errorf("close the connections to redis: %w", err)
 	}
