@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -34,7 +36,7 @@ type taskStatus struct {
 	Host     string            `json:"host,omitempty"`
 	PID      int64             `json:"pid,omitempty"`
 	Alive    bool              `json:"alive"`
-	Progress string            `json:"progress,omitempty"`
+	Progress json.RawMessage   `json:"progress,omitempty"` // as the worker gave it
 }
 
 func statusCommand() *cobra.Command {
@@ -98,7 +100,7 @@ func statusOf(ctx context.Context, t *target.Target) (status, error) {
 		p := seen[task.ID]
 		s.Tasks = append(s.Tasks, taskStatus{
 			Task: task.ID, Phase: task.Phase.String(), Attempt: task.Attempt, Instance: task.Instance,
-			Host: task.Host, PID: task.PID, Alive: p.Instance == task.Instance && p.Instance != "", Progress: string(p.Progress),
+			Host: task.Host, PID: task.PID, Alive: p.Instance == task.Instance && p.Instance != "", Progress: valid(p.Progress),
 		})
 	}
 	return s, nil
@@ -129,8 +131,37 @@ func (s status) print(p *cli.Printer) {
 			alive = "no"
 		}
 		rows = append(rows, []string{
-			t.Task.String(), t.Phase, t.Attempt.String(), alive, fmt.Sprintf("%s:%d", t.Host, t.PID), t.Progress,
+			t.Task.String(), t.Phase, t.Attempt.String(), alive, fmt.Sprintf("%s:%d", t.Host, t.PID), progressText(t.Progress),
 		})
 	}
 	p.Table(rows)
+}
+
+// valid lets no text into the output that is no JSON: anybody can write a sign of life.
+func valid(progress []byte) json.RawMessage {
+	if !json.Valid(progress) {
+		return nil
+	}
+	return progress
+}
+
+// progressText says for a person how far a task has come; what is not known is left out.
+func progressText(progress json.RawMessage) string {
+	var p struct {
+		In        *int64 `json:"records_in"`
+		Out       *int64 `json:"records_out"`
+		Late      int64  `json:"late_dropped"`
+		Watermark *int64 `json:"watermark"`
+	}
+	if err := json.Unmarshal(progress, &p); err != nil || p.In == nil || p.Out == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d records in, %d out", *p.In, *p.Out)
+	if p.Late > 0 {
+		text += fmt.Sprintf(", %d too late", p.Late)
+	}
+	if p.Watermark != nil {
+		text += ", at " + time.UnixMilli(*p.Watermark).UTC().Format(time.DateTime)
+	}
+	return text
 }
