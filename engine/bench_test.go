@@ -319,6 +319,18 @@ func TestHotOperatorsDoNotAllocate(t *testing.T) {
 			w := engine.Window(engine.KeyBy(s, key), window.Tumbling(time.Hour*24*365))
 			return engine.Map(engine.CountWindow(w), func(r engine.Result[int64, int64]) int64 { return r.Value })
 		},
+		"sliding window": func(s engine.Stream[int64]) engine.Stream[int64] {
+			w := engine.Window(engine.KeyBy(s, key), window.Sliding(time.Hour*24*365, time.Hour*24*73))
+			return engine.Map(engine.CountWindow(w), func(r engine.Result[int64, int64]) int64 { return r.Value })
+		},
+		"session window that goes on": func(s engine.Stream[int64]) engine.Stream[int64] {
+			w := engine.Window(engine.KeyBy(engine.EventTime(s, nil, engine.Ascending()), key), window.Session(time.Second))
+			return engine.Map(engine.CountWindow(w), func(r engine.Result[int64, int64]) int64 { return r.Value })
+		},
+		"window with a trigger": func(s engine.Stream[int64]) engine.Stream[int64] {
+			w := engine.Window(engine.KeyBy(s, key), window.Tumbling(time.Hour*24*365)).WithTrigger(window.OnCount(2))
+			return engine.Map(engine.CountWindow(w), func(r engine.Result[int64, int64]) int64 { return r.Value })
+		},
 	} {
 		allocs := func(n int64) float64 {
 			return testing.AllocsPerRun(2, func() {

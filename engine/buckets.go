@@ -16,6 +16,8 @@ type bucketKey[K comparable] struct {
 	Start, End int64
 }
 
+func (k bucketKey[K]) window() window.Window { return window.Window{Start: k.Start, End: k.End} }
+
 // bucket is what a window holds.
 type bucket[Acc any] struct {
 	Seq  uint64 // order of creation, in which buckets of one window are emitted
@@ -42,7 +44,7 @@ type pane[K comparable] struct {
 
 // remember puts a new bucket in the index. There are few open windows, and mostly the last is meant.
 func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
-	w := window.Window{Start: k.Start, End: k.End}
+	w := k.window()
 	i, found := slices.BinarySearchFunc(b.open, w, func(p pane[K], w window.Window) int {
 		return cmp.Or(cmp.Compare(p.End, w.End), cmp.Compare(p.Start, w.Start))
 	})
@@ -64,18 +66,14 @@ func (b *buckets[K, Acc]) cut(int64) ([]Item, error) {
 
 func (b *buckets[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 	table, rest, err := loadTable(items, b.name, b.table, func(k bucketKey[K], v bucket[Acc]) Entry {
-		return Entry{Key: fmt.Sprint(k.Key), Window: window.Window{Start: k.Start, End: k.End}, Last: v.Last, Content: fmt.Sprint(v.Acc)}
+		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{b: rest}
-	assigner, wm := d.string(), d.varint()
-	if err := d.finish(); err != nil {
+	wm, err := decodeWindowTail(rest, b.assigner)
+	if err != nil {
 		return nil, err
-	}
-	if assigner != b.assigner {
-		return nil, fmt.Errorf("stored windows are %s, now %s: %w", assigner, b.assigner, state.ErrSchema)
 	}
 	return func() {
 		if mode == Adopt {

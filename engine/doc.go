@@ -20,7 +20,9 @@
 //  4. Nothing blocks under the checkpoint lock: no source, no queue, no file. User functions are the user's matter; one that
 //     is slow delays a cut by its own time.
 //  5. A run that adopts a cut and goes on gives the output that an uninterrupted run gives.
-//  6. A result depends on the records and their order alone, not on time, goroutines or batching.
+//  6. A result depends on the records and their order alone, not on time, goroutines or batching; except where a trigger asks
+//     for processing time, which comes from [Config].Clock alone.
+//  7. A record that no window takes is counted ([Progress].Windows), and can be read ([WindowedStream.WithLateOutput]).
 //
 // # Concurrency
 //

@@ -77,6 +77,40 @@ func ExampleAggregate() {
 	// <nil> late: 1
 }
 
+// Visits of a page: each ends after 30 s of silence. A late record joins two of them, and one that is too late is read
+// from the side output.
+func ExampleWindowedStream_WithLateness() {
+	clicks := []trip{{"ann", 0, 1}, {"ann", 50_000, 1}, {"ann", 90_000, 1}, {"ann", 25_000, 1}, {"ann", 500_000, 1}, {"ann", 1_000, 1}}
+	g := engine.New(engine.Config{})
+	timed := engine.EventTime(engine.From(g, engine.Slice(clicks)), func(t trip) int64 { return t.At }, engine.Ascending())
+	late := engine.NewSideOutput[trip]("late")
+	visits := engine.CountWindow(
+		engine.Window(engine.KeyBy(timed, func(t trip) string { return t.Taxi }), window.Session(30*time.Second)).
+			WithLateness(2 * time.Minute).WithLateOutput(late))
+	engine.ForEach(visits, func(_ engine.Context, r engine.Result[string, int64]) error {
+		_, err := fmt.Println(r.Key, r.Window, r.Value)
+		return err
+	})
+	engine.ForEach(engine.Side(visits, late), func(_ engine.Context, t trip) error {
+		_, err := fmt.Println("too late:", t.At)
+		return err
+	})
+	p, err := g.Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Run(context.Background()))
+	// Output:
+	// ann [0-30000] 1
+	// ann [50000-80000] 1
+	// ann [0-80000] 3
+	// ann [90000-120000] 1
+	// too late: 1000
+	// ann [500000-530000] 1
+	// <nil>
+}
+
 // A run dies in the middle; a second one adopts its last cut, and the file has each row once.
 func ExamplePipeline_Restore() {
 	dir, err := os.MkdirTemp("", "example")

@@ -14,6 +14,10 @@ type Config struct {
 	// Queue is how many records of a source may wait for the pipeline; it is rounded up to a power of two.
 	// 0 means 1024; negative is an error.
 	Queue int
+	// Clock tells processing time in milliseconds, such as [SystemTime]. It is asked from the pipeline's goroutine, before each
+	// record and when something is due; it must not block, nor go back. nil means that there is no processing time: what
+	// needs it is reported by Build.
+	Clock func() int64
 }
 
 // Limits of Config.
@@ -73,6 +77,11 @@ func (g *Graph) Build() (*Pipeline, error) {
 	}
 	for _, u := range g.extra {
 		t.register(&u)
+	}
+	for _, check := range t.checks {
+		if err := check(); err != nil {
+			t.errs = append(t.errs, err)
+		}
 	}
 	if len(t.errs) > 0 {
 		return nil, errors.Join(t.errs...)

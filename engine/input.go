@@ -70,6 +70,12 @@ func (in *sourceInput[T]) process(t *task, n uint64) error {
 		s := &in.ring.slots[in.head&in.ring.mask]
 		t.at = in.op
 		t.begin(position{source: in.name, record: in.records + 1, offset: in.next})
+		if len(t.clocked) > 0 {
+			if err := t.tick(); err != nil {
+				return err
+			}
+			t.at = in.op
+		}
 		if err := in.out.record(s.val, s.ts); err != nil {
 			return err
 		}

@@ -169,6 +169,7 @@ type Progress struct {
 	LateDropped int64 // records dropped because all their windows had been emitted, in this run
 	Watermark   int64 // the lowest of all assigned watermarks; [MinWatermark] before the first
 	Sources     []SourceProgress
+	Windows     []WindowProgress // one for each window operator
 }
 
 // SourceProgress is how far one source has been processed.
@@ -187,6 +188,9 @@ func (p *Pipeline) Progress() Progress {
 		s := in.progress()
 		r.RecordsIn += s.Records
 		r.Sources = append(r.Sources, s)
+	}
+	for _, s := range t.strays {
+		r.Windows = append(r.Windows, s.progress())
 	}
 	for i, h := range t.holders {
 		if wm := h.shown.Load(); i == 0 || wm < r.Watermark {

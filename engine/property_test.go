@@ -33,6 +33,9 @@ type plan struct {
 	groups    int
 	queue     int
 	raw       bool // windows of raw elements instead of an aggregate
+	shape     func(p plan) window.Assigner
+	trigger   window.Trigger // nil: the assigner's own
+	lateness  time.Duration
 	threshold int64
 }
 
@@ -45,6 +48,18 @@ func drawPlan(t *rapid.T) plan {
 		in[i].TS += int64(i)*5 - 100
 	}
 	return plan{
+		shape: rapid.SampledFrom([]func(p plan) window.Assigner{
+			func(p plan) window.Assigner { return window.Tumbling(p.size).WithOffset(p.offset) },
+			func(p plan) window.Assigner { return window.Sliding(p.size, p.size/2+ms) },
+			func(p plan) window.Assigner { return window.Session(p.size) },
+			func(plan) window.Assigner { return window.Global() },
+			func(p plan) window.Assigner { return window.Count(p.size.Milliseconds()%7 + 1) },
+		}).Draw(t, "shape"),
+		trigger: rapid.SampledFrom([]window.Trigger{
+			nil, nil, window.OnCount(3), window.Purging(window.OnCount(2)), window.Purging(window.OnEventTime()),
+			everyTwo{window.OnEventTime(), window.Purge}, every{window.OnEventTime()},
+		}).Draw(t, "trigger"),
+		lateness:  time.Duration(rapid.SampledFrom([]int64{0, 1, 20, 100}).Draw(t, "lateness")) * ms,
 		in:        in,
 		size:      time.Duration(size) * time.Millisecond,
 		offset:    time.Duration(rapid.Int64Range(0, size-1).Draw(t, "offset")) * time.Millisecond,
@@ -79,6 +94,7 @@ type hooks struct {
 	before func(ctx context.Context, i int64) // on the source's goroutine
 	early  func(e event) error                // in the first operator
 	late   func(row string) error             // behind the last
+	strays func(engine.Stream[string])        // gets the late output of the windows
 }
 
 // graph is the pipeline of a plan: running sums per key and windows of them, into one stream of text.
@@ -102,7 +118,8 @@ func (p plan) graph(h hooks, sink func(engine.Stream[string])) *engine.Graph {
 			return nil
 		}
 	})
-	w := engine.Window(engine.KeyBy(sums, func(e event) string { return e.Key }), window.Tumbling(p.size).WithOffset(p.offset))
+	late := engine.NewSideOutput[event]("late")
+	w := p.windows(engine.KeyBy(sums, func(e event) string { return e.Key })).WithLateOutput(late)
 	var rows engine.Stream[string]
 	if p.raw {
 		rows = engine.ApplyWindow(w, func(_ engine.Context, k string, w window.Window, all []event, emit func(string)) error {
@@ -113,15 +130,48 @@ func (p plan) graph(h hooks, sink func(engine.Stream[string])) *engine.Graph {
 	} else {
 		rows = engine.Map(engine.Aggregate(w, engine.Aggregation[event, []int64, string]{
 			Add:    func(acc []int64, e event) []int64 { return append(acc, e.N) },
+			Merge:  func(a, b []int64) []int64 { return append(a, b...) },
 			Result: func(acc []int64) string { return fmt.Sprint(acc) },
 		}), func(r engine.Result[string, string]) string { return fmt.Sprintf("%q %v %s", r.Key, r.Window, r.Value) })
 	}
+	h.strays(engine.Map(engine.Side(rows, late), func(e event) string { return fmt.Sprint("late ", e) }))
 	sink(engine.TryMap(rows, func(_ engine.Context, row string) (string, error) { return row, h.late(row) }))
 	return g
 }
 
 func calm() hooks {
-	return hooks{func(context.Context, int64) {}, func(event) error { return nil }, func(string) error { return nil }}
+	return hooks{
+		func(context.Context, int64) {}, func(event) error { return nil }, func(string) error { return nil },
+		func(engine.Stream[string]) {},
+	}
+}
+
+// windows cuts a keyed stream as the plan says.
+func (p plan) windows(k engine.KeyedStream[string, event]) windowed {
+	w := engine.Window(k, p.shape(p)).WithLateness(p.lateness)
+	if p.trigger != nil {
+		w = w.WithTrigger(p.trigger)
+	}
+	return w
+}
+
+// every fires every 7 ms of event time, from the first record on.
+type every struct{ window.Trigger }
+
+func (every) String() string { return "every-7" }
+
+func (e every) OnElement(c *window.Call, ts int64) window.Result {
+	if c.WakeEventTime == window.Never {
+		c.WakeEventTime = ts + 7
+	}
+	return e.Trigger.OnElement(c, ts)
+}
+
+func (every) OnEventTime(c *window.Call, t int64) window.Result {
+	if t < c.Window.End {
+		c.WakeEventTime = t + 7
+	}
+	return window.Fire
 }
 
 // disturbance decides, attempt by attempt, when to cut and when to die.
@@ -147,7 +197,7 @@ func drawDisturbance(t *rapid.T, n int) disturbance {
 }
 
 // run goes through all attempts; each restores the newest completed cut. The last one commits.
-func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, sink func(engine.Stream[string])) error {
+func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, sink, strays func(engine.Stream[string])) error {
 	var newest map[string][]byte
 	for attempt := 0; ; attempt++ {
 		var pl *engine.Pipeline
@@ -161,6 +211,7 @@ func (p plan) run(ctx context.Context, d disturbance, mode engine.RestoreMode, s
 			return nil
 		}
 		h := calm()
+		h.strays = strays
 		h.before = func(run context.Context, i int64) {
 			if !d.cutAt[i] {
 				return
@@ -246,7 +297,8 @@ func checkEquality(t *testing.T, mode engine.RestoreMode) {
 		d := drawDisturbance(rt, len(p.in))
 		var want, got engine.Rows[string]
 		run := func(d disturbance, rows *engine.Rows[string]) {
-			if err := p.run(t.Context(), d, mode, func(s engine.Stream[string]) { engine.ToRows(s, rows) }); err != nil {
+			sink := func(s engine.Stream[string]) { engine.ToRows(s, rows) }
+			if err := p.run(t.Context(), d, mode, sink, sink); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -271,7 +323,7 @@ func TestFileSinkEqualsTheUninterruptedRun(t *testing.T) {
 			sink := func(s engine.Stream[string]) {
 				engine.ToFile(s, path, func(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil })
 			}
-			if err := p.run(t.Context(), d, mode, sink); err != nil {
+			if err := p.run(t.Context(), d, mode, sink, calm().strays); err != nil {
 				rt.Fatal(err)
 			}
 			b, err := os.ReadFile(path)

@@ -26,6 +26,10 @@ type task struct {
 	names   map[string]bool
 	counts  map[string]int
 	holders []*watermarkOp
+	strays  []strayCounts
+	clocked []clocked
+	ports   map[any]any    // by *SideOutput: *port of the same type
+	checks  []func() error // asked once all sinks are connected
 
 	lock   *lock
 	wake   chan struct{} // see ring.wake
@@ -74,7 +78,7 @@ type input interface {
 func newTask(cfg Config) *task {
 	return &task{
 		cfg: cfg, lock: newLock(), wake: make(chan struct{}, 1),
-		outputs: make(map[any]any), names: make(map[string]bool), counts: make(map[string]int),
+		outputs: make(map[any]any), ports: make(map[any]any), names: make(map[string]bool), counts: make(map[string]int),
 	}
 }
 
@@ -138,6 +142,11 @@ func (t *task) loop(ctx context.Context) error {
 			}
 		}
 		live = left
+		if len(live) > 0 {
+			if err := t.idleTick(); err != nil {
+				return err
+			}
+		}
 		t.park(ctx, live)
 	}
 	return nil
@@ -168,8 +177,11 @@ func (t *task) park(ctx context.Context, live []input) {
 	if len(live) == 0 {
 		return
 	}
+	due, stop := t.alarm()
+	defer stop()
 	select {
 	case <-t.wake:
+	case <-due:
 	case <-ctx.Done():
 	}
 }
@@ -281,5 +293,8 @@ func (t *task) publish() {
 	}
 	for _, h := range t.holders {
 		h.publish()
+	}
+	for _, s := range t.strays {
+		s.publish()
 	}
 }

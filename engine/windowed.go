@@ -2,22 +2,28 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tidemark-stream/tidemark/engine/state"
 	"github.com/tidemark-stream/tidemark/engine/window"
 )
 
-// WindowedStream is a keyed stream cut into windows of event time.
+// WindowedStream is a keyed stream cut into windows of event time. It is a value: the With methods return another.
 type WindowedStream[K comparable, T any] struct {
 	k        KeyedStream[K, T]
 	op       *operator
 	assigner window.Assigner
+	trigger  window.Trigger
+	custom   bool // the trigger is not the plain event-time trigger
+	lateness int64
+	late     *SideOutput[T]
 }
 
 // Window places the records of each key in windows by their timestamps. A window is emitted when the watermark reaches its
 // last moment ([window.Window.MaxTimestamp]), or at the end of the input; windows by their end, keys of one window in
 // the order of their first record. A record whose windows have all been emitted is dropped and counted
-// ([Progress].LateDropped).
+// ([Progress].LateDropped, [Progress].Windows). [WindowedStream.WithTrigger], [WindowedStream.WithLateness] and
+// [WindowedStream.WithLateOutput] change that.
 func Window[K comparable, T any](k KeyedStream[K, T], assigner window.Assigner) WindowedStream[K, T] {
 	g := k.s.graph()
 	op := g.operator("window", "window function failed")
@@ -25,7 +31,46 @@ func Window[K comparable, T any](k KeyedStream[K, T], assigner window.Assigner) 
 	if assigner != nil {
 		g.fail(op.name, assigner.Validate())
 	}
-	return WindowedStream[K, T]{k: k, op: op, assigner: assigner}
+	w := WindowedStream[K, T]{k: k, op: op, assigner: assigner}
+	if assigner != nil {
+		w.trigger = window.DefaultTrigger(assigner)
+		w.custom = w.trigger != window.OnEventTime()
+	}
+	return w
+}
+
+// WithTrigger lets t decide when windows are emitted, instead of the assigner's own trigger. What a window holds when it
+// ends for good, or when the input ends, is emitted then, unless it has been emitted since the window's end.
+func (w WindowedStream[K, T]) WithTrigger(t window.Trigger) WindowedStream[K, T] {
+	g := w.k.s.graph()
+	g.need(w.op, "trigger", t != nil)
+	if t == nil {
+		return w
+	}
+	g.fail(w.op.name, window.ValidateTrigger(t))
+	if window.UsesProcessingTime(t) && g.cfg.Clock == nil {
+		g.fail(w.op.name, fmt.Errorf("trigger %s: %w", t, ErrNoClock))
+	}
+	w.trigger, w.custom = t, true
+	return w
+}
+
+// WithLateness keeps windows for d of event time after their end (whole milliseconds, 0 or more). A record that comes in
+// that time is added, and the window is emitted again as a whole; under [window.Purging], as what is new in it.
+func (w WindowedStream[K, T]) WithLateness(d time.Duration) WindowedStream[K, T] {
+	if d < 0 {
+		w.k.s.graph().fail(w.op.name, fmt.Errorf("lateness of %v: %w", d, ErrInvalid))
+	}
+	w.lateness = d.Milliseconds()
+	return w
+}
+
+// WithLateOutput sends records that are too late to tag instead of dropping them, if anybody reads it ([Side]). A tag serves
+// one result of the windows: two aggregations of w need two tags.
+func (w WindowedStream[K, T]) WithLateOutput(tag *SideOutput[T]) WindowedStream[K, T] {
+	w.k.s.graph().need(w.op, "late output", tag != nil)
+	w.late = tag
+	return w
 }
 
 // Result is what a window of a key came to.
@@ -43,19 +88,26 @@ type Aggregation[T, Acc, R any] struct {
 	Add func(acc Acc, v T) Acc
 	// Result turns the accumulator into the window's value when the window is emitted.
 	Result func(acc Acc) R
+	// Merge combines the accumulators of two windows of a key that have grown together, that of the older one first. Only
+	// assigners that merge need it.
+	Merge func(older, newer Acc) Acc
 }
 
 // Aggregate folds each window of each key. The result carries the latest timestamp among the window's records.
 // The accumulators are part of the cut as "window-N"; Acc must be of a type that [state.CodecOf] accepts.
 func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregation[T, Acc, R]) Stream[Result[K, R]] {
 	w.k.s.graph().need(w.op, "aggregation function", a.Add != nil && a.Result != nil)
-	return windowed(w, false, a.New, a.Add, func(_ Context, key K, win window.Window, acc Acc, emit func(Result[K, R])) error {
-		emit(Result[K, R]{key, win, a.Result(acc)})
-		return nil
+	return windowed(w, false, folding[K, T, Acc, Result[K, R]]{
+		create: a.New, add: a.Add, merge: a.Merge,
+		result: func(_ Context, key K, win window.Window, acc Acc, emit func(Result[K, R])) error {
+			emit(Result[K, R]{key, win, a.Result(acc)})
+			return nil
+		},
 	})
 }
 
-// ReduceWindow combines the records of each window of each key; the first record stands for itself.
+// ReduceWindow combines the records of each window of each key; the first record stands for itself. Where windows grow
+// together, f combines what they have come to.
 func ReduceWindow[K comparable, T any](w WindowedStream[K, T], f func(acc, v T) T) Stream[Result[K, T]] {
 	w.k.s.graph().need(w.op, "reduce function", f != nil)
 	type reduced struct {
@@ -70,6 +122,7 @@ func ReduceWindow[K comparable, T any](w WindowedStream[K, T], f func(acc, v T) 
 			return reduced{true, v}
 		},
 		Result: func(acc reduced) T { return acc.Value },
+		Merge:  func(a, b reduced) reduced { return reduced{true, f(a.Value, b.Value)} },
 	})
 }
 
@@ -78,116 +131,64 @@ func CountWindow[K comparable, T any](w WindowedStream[K, T]) Stream[Result[K, i
 	return Aggregate(w, Aggregation[T, int64, int64]{
 		Add:    func(n int64, _ T) int64 { return n + 1 },
 		Result: func(n int64) int64 { return n },
+		Merge:  func(a, b int64) int64 { return a + b },
 	})
 }
 
-// ApplyWindow keeps the records of each window and hands them all to f, in the order in which they came. f may emit any
-// number of records; an error ends the run.
+// ApplyWindow keeps the records of each window and hands them all to f, in the order in which they came; where windows
+// have grown together, those of the older one first. f may emit any number of records; an error ends the run. The elements
+// are f's own to keep, unless T refers to something that it shares.
 func ApplyWindow[K comparable, T, Out any](
 	w WindowedStream[K, T], f func(c Context, key K, win window.Window, elements []T, emit func(Out)) error,
 ) Stream[Out] {
 	w.k.s.graph().need(w.op, "function", f != nil)
-	return windowed(w, true, nil, func(acc []T, v T) []T { return append(acc, v) }, f)
-}
-
-// windowed builds the operator behind all of the above; fenced says that a function of the user's gets the Context.
-func windowed[K comparable, T, Acc, Out any](
-	w WindowedStream[K, T], fenced bool, create func() Acc, add func(Acc, T) Acc,
-	result func(Context, K, window.Window, Acc, func(Out)) error,
-) Stream[Out] {
-	g := w.k.s.graph()
-	keys, err := state.CodecOf[bucketKey[K]]()
-	g.fail(w.op.name, err)
-	vals, err := state.CodecOf[bucket[Acc]]()
-	g.fail(w.op.name, err)
-	return newStream(g, func(t *task, out *output[Out]) {
-		t.fenced = t.fenced || fenced
-		hash := state.Hasher(w.k.keys)
-		o := &windowOp[K, T, Acc, Out]{
-			emitter: newEmitter(t, w.op, out), k: w.k, create: create, add: add, result: result, assigner: w.assigner,
-			buckets: buckets[K, Acc]{
-				name: t.name("window"), assigner: w.assigner.String(), wm: MinWatermark,
-				table: state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, keys, vals),
-			},
-		}
-		t.register(o)
-		w.k.s.connect(t, o)
+	return windowed(w, true, folding[K, T, []T, Out]{
+		add:    func(acc []T, v T) []T { return append(acc, v) },
+		merge:  func(a, b []T) []T { return append(a, b...) },
+		result: f,
 	})
 }
 
-// windowOp gathers records in buckets and emits those that the watermark has passed.
-type windowOp[K comparable, T, Acc, Out any] struct {
-	*emitter[Out]
-	buckets[K, Acc]
-	k        KeyedStream[K, T]
-	create   func() Acc
-	add      func(Acc, T) Acc
-	result   func(Context, K, window.Window, Acc, func(Out)) error
-	assigner window.Assigner
-	windows  []window.Window // scratch
+// folding is what becomes of the records of a window.
+type folding[K comparable, T, Acc, Out any] struct {
+	create func() Acc
+	add    func(Acc, T) Acc
+	merge  func(older, newer Acc) Acc
+	result func(Context, K, window.Window, Acc, func(Out)) error
+
+	keys    state.Codec[bucketKey[K]]
+	accs    state.Codec[Acc]
+	buckets state.Codec[bucket[Acc]]
+	cells   state.Codec[cell[Acc]]
 }
 
-func (o *windowOp[K, T, Acc, Out]) record(v T, ts int64) error {
-	key := o.k.of(o.task, v)
-	o.task.at = o.op
-	o.windows = o.assigner.Append(o.windows[:0], ts)
-	late := true
-	for _, w := range o.windows {
-		if w.MaxTimestamp() > o.wm {
-			late = false
-			o.gather(bucketKey[K]{key, w.Start, w.End}, v, ts)
+// compile finds the codecs.
+func (f *folding[K, T, Acc, Out]) compile() (err error) {
+	if f.keys, err = state.CodecOf[bucketKey[K]](); err != nil {
+		return err
+	}
+	if f.accs, err = state.CodecOf[Acc](); err != nil {
+		return err
+	}
+	if f.buckets, err = state.CodecOf[bucket[Acc]](); err != nil {
+		return err
+	}
+	f.cells, err = state.CodecOf[cell[Acc]]()
+	return err
+}
+
+// windowed builds the operator behind all of the above; fenced says that a function of the user's gets the Context.
+func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], fenced bool, f folding[K, T, Acc, Out]) Stream[Out] {
+	g := w.k.s.graph()
+	g.fail(w.op.name, f.compile())
+	merges := w.assigner != nil && w.assigner.Merges()
+	g.need(w.op, "merge function", f.merge != nil || !merges)
+	return newStream(g, func(t *task, out *output[Out]) {
+		t.fenced = t.fenced || fenced
+		if merges || w.custom || w.lateness > 0 {
+			w.k.s.connect(t, newTriggerOp(t, w, f, out))
+			return
 		}
-	}
-	if late {
-		o.task.late++
-	}
-	return nil
-}
-
-// gather adds v to a bucket.
-func (o *windowOp[K, T, Acc, Out]) gather(k bucketKey[K], v T, ts int64) {
-	b, fresh := o.table.Upsert(k)
-	if fresh {
-		b.Seq, b.Last = o.seq, ts
-		o.seq++
-		o.remember(k)
-		if o.create != nil {
-			b.Acc = o.create()
-		}
-	}
-	epoch := o.table.Epoch()
-	acc := o.add(b.Acc, v)
-	if o.table.Epoch() != epoch { // add has cut, with a Context from further up
-		b, _ = o.table.Upsert(k)
-	}
-	b.Acc, b.Last = acc, max(b.Last, ts)
-}
-
-func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
-	if wm < o.wm {
-		return nil
-	}
-	o.wm = wm
-	for len(o.open) > 0 && o.open[0].MaxTimestamp() <= wm {
-		p := o.open[0]
-		o.open[0] = pane[K]{}
-		o.open = o.open[1:]
-		for _, key := range p.keys {
-			if err := o.fire(bucketKey[K]{key, p.Start, p.End}); err != nil {
-				return err
-			}
-		}
-		o.spare = p.keys[:0]
-	}
-	return o.out.watermark(wm)
-}
-
-// fire emits one bucket. The bucket goes first: a cut inside a function behind the window then does not have it too.
-func (o *windowOp[K, T, Acc, Out]) fire(k bucketKey[K]) error {
-	b, ok := o.table.Take(k)
-	if !ok {
-		return fmt.Errorf("bucket %v of %s is gone: %w", k, o.name, ErrCorrupt)
-	}
-	o.begin(b.Last)
-	return o.end(o.result(o.task.context(b.Last), k.Key, window.Window{Start: k.Start, End: k.End}, b.Acc, o.emit))
+		w.k.s.connect(t, newWindowOp(t, w, f, out))
+	})
 }

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/tidemark-stream/tidemark/engine/state"
+	"github.com/tidemark-stream/tidemark/engine/window"
+)
+
+// cell is what a window of a key holds where a trigger decides.
+type cell[Acc any] struct {
+	Seq        uint64 // order of creation; that of the oldest among sessions that have grown together
+	Last       int64  // latest timestamp
+	N          int64  // records in Acc
+	Ended      bool   // the trigger has been told that event time has reached the window's end
+	Shown      bool   // emitted at or after the end, and unchanged since
+	EventTime  int64  // when the trigger wants to be called
+	Processing int64
+	Memory     window.Memory
+	Acc        Acc
+}
+
+// session is an open window of a key that may grow.
+type session struct {
+	window.Window
+	seq uint64
+}
+
+// cells is the state of a window operator with a trigger.
+type cells[K comparable, Acc any] struct {
+	name     string
+	kind     string // assigner, trigger and lateness
+	merges   bool
+	lateness int64
+	table    *state.Table[bucketKey[K], cell[Acc]]
+	wm       int64
+	seq      uint64
+
+	// Indexes of the table, not part of the cut.
+	events   wakes[K]
+	clock    wakes[K]
+	sessions map[K][]session // where windows merge: the open ones of each key
+}
+
+func (c *cells[K, Acc]) partName() string { return c.name }
+
+// cut gives the cells. Behind the table, the manifest has: kind | watermark as a signed varint.
+func (c *cells[K, Acc]) cut(int64) ([]Item, error) {
+	f := c.table.Freeze()
+	return tableItems(c.name, f, binary.AppendVarint(appendString(f.AppendManifest(nil), c.kind), c.wm)), nil
+}
+
+func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
+	table, rest, err := loadTable(items, c.name, c.table, func(k bucketKey[K], v cell[Acc]) Entry {
+		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	wm, err := decodeWindowTail(rest, c.kind)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if mode == Adopt {
+			c.table, c.wm = table, wm
+			c.index()
+		}
+	}, nil
+}
+
+// decodeWindowTail reads what follows the table in the manifest of a window operator.
+func decodeWindowTail(rest []byte, kind string) (wm int64, err error) {
+	d := &decoder{b: rest}
+	stored := d.string()
+	wm = d.varint()
+	if err := d.finish(); err != nil {
+		return 0, err
+	}
+	if stored != kind {
+		return 0, fmt.Errorf("stored windows are %s, now %s: %w", stored, kind, state.ErrSchema)
+	}
+	return wm, nil
+}
+
+// index makes the indexes from the table.
+func (c *cells[K, Acc]) index() {
+	c.seq, c.sessions, c.events, c.clock = 0, make(map[K][]session), nil, nil
+	for k, v := range c.table.All() {
+		c.scheduleEnd(k, &v)
+		c.scheduleAsked(k, &v)
+		if c.merges {
+			c.sessions[k.Key] = append(c.sessions[k.Key], session{k.window(), v.Seq})
+		}
+		c.seq = max(c.seq, v.Seq+1)
+	}
+}
+
+// scheduleEnd puts the end of a window, or what follows it, in the heap.
+func (c *cells[K, Acc]) scheduleEnd(k bucketKey[K], b *cell[Acc]) {
+	w := wake[K]{at: k.End, window: k.window(), seq: b.Seq, kind: wakeEnd, key: k.Key}
+	if b.Ended {
+		w.at, w.kind = c.expiry(w.window), wakeExpiry
+	}
+	c.events.push(w)
+}
+
+// scheduleAsked puts what the trigger waits for in the heaps.
+func (c *cells[K, Acc]) scheduleAsked(k bucketKey[K], b *cell[Acc]) {
+	w := wake[K]{window: k.window(), seq: b.Seq, kind: wakeAsked, key: k.Key}
+	if w.at = b.EventTime; w.at != window.Never {
+		c.events.push(w)
+	}
+	if w.at = b.Processing; w.at != window.Never {
+		c.clock.push(w)
+	}
+}
+
+// now is how far event time has come.
+func (c *cells[K, Acc]) now() int64 { return addTime(c.wm, 1) }
+
+// expiry is when a window is forgotten, in event time.
+func (c *cells[K, Acc]) expiry(w window.Window) int64 { return addTime(w.End, c.lateness) }
+
+// find gives the bucket that a wake means, if it is still there.
+func (c *cells[K, Acc]) find(w wake[K]) (bucketKey[K], *cell[Acc]) {
+	k := bucketKey[K]{w.key, w.window.Start, w.window.End}
+	if c.merges {
+		i := slices.IndexFunc(c.sessions[w.key], func(s session) bool { return s.seq == w.seq })
+		if i < 0 {
+			return k, nil
+		}
+		s := c.sessions[w.key][i]
+		k.Start, k.End = s.Start, s.End
+	}
+	b := c.table.Ref(k)
+	if b != nil && b.Seq != w.seq {
+		b = nil
+	}
+	return k, b
+}
+
+// forget removes a bucket.
+func (c *cells[K, Acc]) forget(k bucketKey[K]) {
+	c.table.Delete(k)
+	if !c.merges {
+		return
+	}
+	list := slices.DeleteFunc(c.sessions[k.Key], func(s session) bool { return s.Window == k.window() })
+	if len(list) == 0 {
+		delete(c.sessions, k.Key)
+		return
+	}
+	c.sessions[k.Key] = list
+}
+
+// addTime adds a duration that is not negative and stops at the end of time.
+func addTime(t, d int64) int64 {
+	if t+d < t {
+		return window.Never
+	}
+	return t + d
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// ErrNoClock reports processing time in a graph whose [Config] has no clock.
+var ErrNoClock = errors.New("no clock for processing time")
+
+// SystemTime is the clock of the machine, for [Config].Clock.
+func SystemTime() int64 { return time.Now().UnixMilli() }
+
+// clocked is an operator that waits for moments of processing time.
+type clocked interface {
+	// advance fires what is due at now.
+	advance(now int64) error
+	// next is the next moment that something may be due, or math.MaxInt64.
+	next() int64
+}
+
+// tick fires what is due, within a fence.
+func (t *task) tick() error {
+	now := t.cfg.Clock()
+	for _, c := range t.clocked {
+		if c.next() > now {
+			continue
+		}
+		if err := c.advance(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleTick is tick while no record is there.
+func (t *task) idleTick() error {
+	if len(t.clocked) == 0 || t.untilDue() > 0 {
+		return nil
+	}
+	return t.protect(func() error {
+		t.begin(position{})
+		return t.tick()
+	})
+}
+
+// untilDue is how long nothing will be due.
+func (t *task) untilDue() time.Duration {
+	at := int64(math.MaxInt64)
+	for _, c := range t.clocked {
+		at = min(at, c.next())
+	}
+	now := t.cfg.Clock()
+	if at <= now {
+		return 0
+	}
+	const longest = int64(time.Hour / time.Millisecond) // then it is asked again
+	if at-now < 0 || at-now > longest {
+		return time.Hour
+	}
+	return time.Duration(at-now) * time.Millisecond
+}
+
+// alarm is a channel that says when the clock is to be asked again; nil where nothing waits for it.
+func (t *task) alarm() (<-chan time.Time, func() bool) {
+	if len(t.clocked) == 0 {
+		return nil, func() bool { return false }
+	}
+	// A clock of the user's own may stand still: it is asked once a millisecond then.
+	timer := time.NewTimer(max(t.untilDue(), time.Millisecond))
+	return timer.C, timer.Stop
+}
