@@ -39,7 +39,8 @@ func newJob(t *testing.T, url string) *job {
 		}
 	}
 	// A program under the race detector waits for a second before it ends, unless told otherwise.
-	j.env = append(j.env, "GORACE=atexit_sleep_ms=0", "TIDEMARK_JOB=e2e", "TIDEMARK_REDIS="+url)
+	// What a killed worker leaves goes with the folder of the test.
+	j.env = append(j.env, "GORACE=atexit_sleep_ms=0", "TMPDIR="+j.dir, "TIDEMARK_JOB=e2e", "TIDEMARK_REDIS="+url)
 	return j
 }
 
