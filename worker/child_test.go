@@ -62,7 +62,7 @@ func childRun(ctx context.Context) error {
 	o := &goredis.UniversalOptions{Addrs: []string{j.Addr}}
 	redislog.Tune(o)
 	client := goredis.NewUniversalClient(o)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	log, err := redislog.Open(redislog.Config{Job: j.Job, Client: client})
 	if err != nil {
 		return err
@@ -126,14 +126,16 @@ func isA[E events.Event](e events.Event) bool { _, ok := e.(E); return ok }
 
 // attemptOf is the attempt in whose name a worker says something; 0 if no worker does.
 func attemptOf(e events.Event) events.Attempt {
-	switch e := e.(type) {
-	case *events.TaskAcked:
+	if e, ok := e.(*events.TaskAcked); ok {
 		return e.Attempt
-	case *events.TaskDeclined:
+	}
+	if e, ok := e.(*events.TaskDeclined); ok {
 		return e.Attempt
-	case *events.TaskRestored:
+	}
+	if e, ok := e.(*events.TaskRestored); ok {
 		return e.Attempt
-	case *events.TaskFinished:
+	}
+	if e, ok := e.(*events.TaskFinished); ok {
 		return e.Attempt
 	}
 	return 0

@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 
 	var rows engine.Rows[int]
 	w, err := worker.New(worker.Config{

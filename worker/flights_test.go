@@ -171,7 +171,7 @@ func firstLines(t *testing.T, n int) (path string, answer []flights.Day) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ type registration struct {
 
 // register announces a new instance and waits until the coordinator has given it an attempt.
 func (w *Worker) register(ctx context.Context) (registration, error) {
-	r := registration{instance: events.InstanceID("worker-" + eventlog.NewInstanceID()), at: events.End}
+	r := registration{instance: "worker-" + eventlog.NewInstanceID(), at: events.End}
 	w.beatUnassigned(ctx, r.instance)
 	if now, ok, err := w.cfg.Log.Assignment(ctx, w.cfg.Task); err == nil && ok {
 		r.before = now.Attempt
