@@ -58,6 +58,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s) each
 bench: redis ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, PKG=./...)
 	TIDEMARK_REQUIRE_REDIS=1 go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKG)
 
+.PHONY: figures
+figures: redis ## Run the benchmarks of docs/benchmarks.md, one after the other
+	hack/figures.sh
+
 .PHONY: build
 build: ## Build static binaries into ./bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/tidemark-stream/tidemark/cmd/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/...
