@@ -33,21 +33,32 @@
 //
 //  1. Nothing is appended, and no key written, before the own coordinator_started has been read back.
 //  2. Every write carries the token of the reign and is refused once another has begun.
-//  3. A record never says more than the log; only what has landed is announced.
+//  3. A record never says more than the log; only what has landed is announced, retired or cleaned up.
 //  4. An expiry is decided on a read of the log that began after the deadline: an ack that was in the log in time counts.
-//  5. A chunk is given an end of life only while no finalization is under way.
+//  5. No finalization begins while chunks are given an end of life, nor the other way round.
+//  6. What a turn costs does not grow with the tasks, except after one of them changed.
 //
 // # Concurrency
 //
-// All methods of [Coordinator] may be called from any goroutine. They wait for the loop, never the loop for them.
+// All methods of [Coordinator] may be called from any goroutine. They wait for the loop, never the loop for them. A verb
+// that gives up leaves nothing behind in the loop; what it has published stays in the log and is answered there.
+//
+// The lease keeper and the reader are goroutines of their own. Behind a read that reached the end of the log the reader
+// waits for the loop's turn, so that the next read ends at the next deadline. A standby looks at the lease four times a
+// second: so soon it leads after a resignation.
 //
 // # Failure
 //
-// Without Redis nothing is decided, and nothing is lost: the lease may lapse, effects are repeated, reads resume. Lost
-// entries of the log end the reign; see crossGap.
+// Without Redis nothing is decided, and nothing is lost: the lease may lapse, effects are repeated, reads resume. Only
+// appends are repeated under their event ids until the outcome is known; every other write is tried again after a pause
+// that grows to 10 s, and holds up none of the rest. Lost entries of the log end the reign; see crossGap.
+//
+// A store is given StoreTimeout for each access. One that ignores its context keeps its place in the lane and holds up the
+// end of Run, which waits for everything that it started.
 //
 // # Testing
 //
-// memlog and store/memory run in a testing/synctest bubble; storetest.Faulty makes the store fail and hang. The suite
-// runs on a real Redis as well.
+// memlog and store/memory run in a testing/synctest bubble, where 200 checkpoints take no time at all; storetest.Faulty makes
+// the store fail and hang. A process that dies at a chosen step, or at random ones, is tested in memory and on a real
+// Redis, as are cut connections, a restart, lost keys, and an end of the log that goes back.
 package coordinator

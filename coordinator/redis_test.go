@@ -307,6 +307,11 @@ func TestALogWhoseEndWentBackIsFoldedAnewUnderAHigherEpoch(t *testing.T) {
 	s := w.fold()
 	dump := w.client.Dump(t.Context(), w.key("log")).Val()
 	h := trigger(t, c, none) // this is lost with the master that failed
+	prefix := storeredis.DefaultJobKeyPrefix + "{" + w.log.Job().String() + "}:"
+	gone := []string{prefix + h.ID.String(), prefix + "index", prefix + "index:time"}
+	if err := w.client.Del(t.Context(), gone...).Err(); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.client.RestoreReplace(t.Context(), w.key("log"), 0, dump).Err(); err != nil {
 		t.Fatal(err)
 	}
