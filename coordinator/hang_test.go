@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,9 +218,9 @@ func TestAppendsOfUnknownOutcomeCountOnce(t *testing.T) {
 
 func TestShutdownEndsWithoutALog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		down := false
+		var down atomic.Bool
 		w := newWorldWithLogFaults(t, func(memlog.Op, int) memlog.Outcome {
-			if down {
+			if down.Load() {
 				return memlog.Refuse(errors.New("connection refused"))
 			}
 			return memlog.Outcome{}
@@ -228,7 +229,7 @@ func TestShutdownEndsWithoutALog(t *testing.T) {
 		time.Sleep(time.Second)
 		h := trigger(t, c, none)
 		synctest.Wait()
-		down = true
+		down.Store(true)
 		began := time.Now()
 		_ = stop() // the lease could not be given back, which it says
 		if took := time.Since(began); took > coordinator.DefaultDrainTimeout+15*time.Second {

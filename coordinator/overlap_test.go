@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,16 +92,16 @@ func (s slow) Follow(ctx context.Context, after events.Position, opts eventlog.F
 func TestAnAckThatWasInTheLogInTimeCountsThoughItWasReadLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPlainWorld(t)
-		delay := time.Duration(0)
+		var delay atomic.Int64
 		c := w.open(func(cfg *coordinator.Config) {
 			cfg.RequiredAcks, cfg.Timeout = 1, 30*time.Millisecond
-			cfg.Log = slow{w.log, func() time.Duration { return delay }}
+			cfg.Log = slow{w.log, func() time.Duration { return time.Duration(delay.Load()) }}
 		})
 		first := trigger(t, c, none)
 		time.Sleep(20 * time.Millisecond)
 		second := trigger(t, c, none)
 		synctest.Wait()
-		delay = 100 * time.Millisecond // the read that ends with the first one's deadline arrives after the second one's
+		delay.Store(int64(100 * time.Millisecond)) // the read that ends with the first one's deadline arrives after the second one's
 		time.Sleep(20 * time.Millisecond)
 		w.publish(&events.TaskAcked{Checkpoint: second.ID, Task: "task-1", Epoch: 1})
 		wait(t, second)
