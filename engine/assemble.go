@@ -11,13 +11,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // completed puts the output together if the cut of checkpoint id, or an earlier one, held all of it.
 func (p *parts) completed(id int64) error {
 	p.mu.Lock()
-	s := fileState{Parts: p.earlier[:len(p.earlier):len(p.earlier)], Done: p.done}
+	s := fileState{Parts: slices.Clip(p.earlier), Done: p.done}
 	if p.own.Length > 0 {
 		s.Parts = append(s.Parts, p.own)
 	}
@@ -66,7 +67,7 @@ func (p *parts) assembled(s fileState) error {
 // link writes the whole output and gives it its name.
 func (p *parts) link(s fileState) (err error) {
 	var random [4]byte
-	rand.Read(random[:]) //nolint:errcheck // It never fails: it ends the program instead.
+	rand.Read(random[:]) // It never fails: it ends the program instead.
 	tmp, err := os.OpenFile(p.path+".tmp-"+hex.EncodeToString(random[:]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func flightText(tb testing.TB) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // It was only read.
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		tb.Fatal(err)
@@ -153,7 +153,7 @@ func TestFlightsGiveTheRightAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // It was only read.
 	lines, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func BenchmarkFlightsJSON(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // It was only read.
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			var v flight
 			if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
@@ -296,7 +296,7 @@ func BenchmarkCut(b *testing.B) {
 func TestHotOperatorsDoNotAllocate(t *testing.T) {
 	type graph = func(s engine.Stream[int64]) engine.Stream[int64]
 	key := func(v int64) int64 { return v % 100 }
-	for name, make := range map[string]graph{
+	for name, stream := range map[string]graph{
 		"map, filter, map": func(s engine.Stream[int64]) engine.Stream[int64] {
 			return engine.Map(engine.Filter(engine.Map(s, key), func(v int64) bool { return v > 5 }), key)
 		},
@@ -335,7 +335,7 @@ func TestHotOperatorsDoNotAllocate(t *testing.T) {
 		allocs := func(n int64) float64 {
 			return testing.AllocsPerRun(2, func() {
 				g := engine.New(engine.Config{})
-				engine.ForEach(make(engine.From(g, counting(n))), func(engine.Context, int64) error { return nil })
+				engine.ForEach(stream(engine.From(g, counting(n))), func(engine.Context, int64) error { return nil })
 				if err := build(t, g).Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}

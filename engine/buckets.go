@@ -58,7 +58,7 @@ func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
 func (b *buckets[K, Acc]) partName() string { return b.name }
 
 // cut gives the buckets. Behind the table, the manifest has: assigner | watermark as a signed varint.
-func (b *buckets[K, Acc]) cut(int64) ([]Item, error) {
+func (b *buckets[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	f := b.table.Freeze()
 	manifest := binary.AppendVarint(appendString(f.AppendManifest(nil), b.assigner), b.wm)
 	return tableItems(b.name, f, manifest), nil

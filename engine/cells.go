@@ -47,7 +47,7 @@ type cells[K comparable, Acc any] struct {
 func (c *cells[K, Acc]) partName() string { return c.name }
 
 // cut gives the cells. Behind the table, the manifest has: kind | watermark as a signed varint.
-func (c *cells[K, Acc]) cut(int64) ([]Item, error) {
+func (c *cells[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	f := c.table.Freeze()
 	return tableItems(c.name, f, binary.AppendVarint(appendString(f.AppendManifest(nil), c.kind), c.wm)), nil
 }

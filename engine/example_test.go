@@ -111,6 +111,47 @@ func ExampleWindowedStream_WithLateness() {
 	// <nil>
 }
 
+// The last two fares of each taxi; fares that are negative go to a side output, and both come together again as text.
+func ExampleUnion() {
+	trips := []trip{{"a", 1, 5}, {"b", 2, 7}, {"a", 3, -1}, {"a", 4, 6}, {"a", 5, 8}}
+	g := engine.New(engine.Config{})
+	odd := engine.NewSideOutput[trip]("odd fares")
+	byTaxi := engine.KeyBy(engine.From(g, engine.Slice(trips)), func(t trip) string { return t.Taxi })
+	fares := engine.Process(byTaxi, func(op *engine.Keyed[string]) engine.ProcessFunc[string, trip, string] {
+		last, toOdd := engine.ListOf[int64](op, "last"), engine.OutputTo(op, odd)
+		return func(_ engine.Context, taxi string, t trip, emit func(string)) error {
+			if t.Fare < 0 {
+				toOdd(t)
+				return nil
+			}
+			last.Add(t.Fare)
+			if all := last.Get(); len(all) > 2 {
+				last.Update(all[1:])
+			}
+			emit(fmt.Sprint(taxi, last.Get()))
+			return nil
+		}
+	})
+	odds := engine.Map(engine.Side(fares, odd), func(t trip) string { return fmt.Sprint("odd: ", t.Fare) })
+	engine.ForEach(engine.Union(fares, odds), func(_ engine.Context, s string) error {
+		_, err := fmt.Println(s)
+		return err
+	})
+	p, err := g.Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Run(context.Background()))
+	// Output:
+	// a[5]
+	// b[7]
+	// odd: -1
+	// a[5 6]
+	// a[6 8]
+	// <nil>
+}
+
 // A run dies in the middle; a second one adopts its last cut, and the file has each row once.
 func ExamplePipeline_Restore() {
 	dir, err := os.MkdirTemp("", "example")

@@ -12,6 +12,9 @@ func DecodeItem(kind byte, b []byte) ([]byte, error) {
 	case 'L':
 		n, err := decodeRows(b)
 		return appendRows(nil, int(n)), err
+	case 'U':
+		marks, err := decodeUnion(b)
+		return appendUnion(nil, marks), err
 	case 'F':
 		s, err := decodeFileState(b)
 		return appendFileState(nil, s), err

@@ -189,7 +189,7 @@ func replacePart(path string) error {
 	if err != nil {
 		return err
 	}
-	defer full.Close()
+	defer full.Close() //nolint:errcheck // A device.
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err

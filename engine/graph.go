@@ -137,8 +137,8 @@ type node[T any] struct {
 }
 
 // newStream adds an operator to g.
-func newStream[T any](g *Graph, make func(t *task, out *output[T])) Stream[T] {
-	return Stream[T]{g: g, n: &node[T]{make: make}}
+func newStream[T any](g *Graph, build func(t *task, out *output[T])) Stream[T] {
+	return Stream[T]{g: g, n: &node[T]{make: build}}
 }
 
 // graph returns the graph of s. A zero stream belongs to no graph: what is built on it never becomes part of one.

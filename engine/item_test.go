@@ -17,6 +17,7 @@ var frozenItems = map[string]string{
 	"a source that has ended":    "53 01 02 02 01",
 	"a watermark before records": "57 01 ffffffffffffffffff01 00",
 	"a watermark, idle":          "57 01 ec0e 01",
+	"a union of two":             "55 01 02 ffffffffffffffffff01 ec0e",
 	"a slice of 5 rows":          "4c 01 05",
 	"a file without parts":       "46 01 00 00",
 	"a file with one part":       "46 01 01 01 08 6f 2e 70 61 72 74 2d 31 0a ffffffff0f",

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -105,19 +106,24 @@ type Keyed[K comparable] struct {
 	task  *task
 	name  string
 	keys  state.Codec[K]
+	op    *operator
 	key   K
 	valid bool // a record is in work, so key is current
+	ts    int64
+	sides []sidePort
+	err   error // the first of what reads a side output
 }
 
 // Process applies a function with keyed state to every record. setup is called once per execution, when the graph is built;
-// it declares the state with [ValueOf] and returns the function.
+// it declares the state ([ValueOf], [Declare], [ListOf], [MapOf], [ReducingOf], [AggregatingOf]) and side outputs ([OutputTo]),
+// and returns the function.
 func Process[K comparable, In, Out any](k KeyedStream[K, In], setup func(op *Keyed[K]) ProcessFunc[K, In, Out]) Stream[Out] {
 	g := k.s.graph()
 	op := g.operator("process", "keyed process function failed")
 	g.need(op, "setup function", setup != nil)
 	return newStream(g, func(t *task, out *output[Out]) {
 		t.fenced = true
-		keyed := &Keyed[K]{task: t, name: t.name("store"), keys: k.keys}
+		keyed := &Keyed[K]{task: t, name: t.name("store"), keys: k.keys, op: op}
 		f := setup(keyed)
 		if f == nil {
 			t.errs = append(t.errs, fmt.Errorf("%s: function: %w", op.name, ErrNil))
@@ -135,19 +141,33 @@ type processOp[K comparable, In, Out any] struct {
 
 func (o *processOp[K, In, Out]) record(v In, ts int64) error {
 	key := o.k.of(o.task, v)
-	o.keyed.key, o.keyed.valid = key, true
+	o.keyed.key, o.keyed.valid, o.keyed.ts = key, true, ts
 	o.begin(ts)
 	err := o.end(o.f(o.task.context(ts), key, v, o.emit))
 	o.keyed.valid = false
-	return err
+	return cmp.Or(o.keyed.err, err)
+}
+
+func (o *processOp[K, In, Out]) watermark(wm int64) error {
+	if err := o.out.watermark(wm); err != nil {
+		return err
+	}
+	for _, s := range o.keyed.sides {
+		if err := s.watermark(wm); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Value is one value per key. It may be used inside the [ProcessFunc] that it was declared for, which sees the value of the
 // current key; anywhere else it panics with [ErrNoKey].
 type Value[K comparable, V any] struct {
-	keyed *Keyed[K]
-	store *store[K, V]
-	flat  bool
+	keyed   *Keyed[K]
+	store   *store[K, V]
+	vals    state.Codec[V]
+	flat    bool
+	initial V
 }
 
 // ValueOf declares a value of type V per key, under a name that is unique in the operator. It is part of the cut as
@@ -162,7 +182,7 @@ func ValueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
 		return &Value[K, V]{keyed: op}
 	}
 	table := state.NewTable(op.task.cfg.MaxParallelism, state.Hasher(op.keys), op.keys, vals)
-	v := &Value[K, V]{keyed: op, store: &store[K, V]{name: op.name, state: name, table: table}, flat: vals.Flat()}
+	v := &Value[K, V]{keyed: op, store: &store[K, V]{name: op.name, state: name, table: table}, vals: vals, flat: vals.Flat()}
 	op.task.register(v.store)
 	return v
 }
@@ -187,9 +207,24 @@ func (v *Value[K, V]) Lookup() (V, bool) {
 	return *new(V), false
 }
 
-// Get gives the value of the current key, or the zero value.
+// Get gives the value of the current key, else the default of its [Descriptor], else the zero value.
 func (v *Value[K, V]) Get() V {
-	val, _ := v.Lookup()
+	val, ok := v.Lookup()
+	if ok {
+		return val
+	}
+	if v.flat {
+		return v.initial
+	}
+	return v.fresh()
+}
+
+// fresh is a copy of the default that the caller may change.
+func (v *Value[K, V]) fresh() V {
+	val, err := v.vals.Clone(&v.initial)
+	if err != nil {
+		panic(err) // only a marshaller of the user's own can fail
+	}
 	return val
 }
 

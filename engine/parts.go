@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -69,7 +70,7 @@ func (p *parts) buffered() int64 { return p.size.Load() }
 func (p *parts) position(id int64) fileState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := fileState{Parts: p.earlier[:len(p.earlier):len(p.earlier)], Done: p.done}
+	s := fileState{Parts: slices.Clip(p.earlier), Done: p.done}
 	if p.own.Length > 0 {
 		s.Parts = append(s.Parts, p.own)
 	}
@@ -118,7 +119,7 @@ func (p *parts) open() error {
 		return err
 	}
 	var random [4]byte
-	rand.Read(random[:]) //nolint:errcheck // It never fails: it ends the program instead.
+	rand.Read(random[:]) // It never fails: it ends the program instead.
 	p.io.Lock()
 	defer p.io.Unlock()
 	p.nonce = hex.EncodeToString(random[:])

@@ -93,7 +93,7 @@ func TestRestoreIsStrict(t *testing.T) {
 func TestUnchangedGroupsGiveTheSameBytes(t *testing.T) {
 	step := make(chan int) // the test sends, the source receives; unbuffered, one value per step
 	g := engine.New(engine.Config{MaxParallelism: 64})
-	src := engine.From(g, sourceFunc[int](func(ctx context.Context, c *engine.Collector[int]) error {
+	src := engine.From(g, sourceFunc[int](func(_ context.Context, c *engine.Collector[int]) error {
 		for v := range step {
 			if err := c.Collect(v); err != nil {
 				return err

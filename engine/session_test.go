@@ -64,3 +64,48 @@ func TestWindowsAgreeWithAPlainProgram(t *testing.T) {
 		}
 	})
 }
+
+// The windows agree with a plain loop over the records.
+func TestWindowsAgreeWithAPlainLoop(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := drawPlan(rt)
+		g := engine.New(engine.Config{MaxParallelism: p.groups})
+		timed := engine.EventTime(engine.From(g, engine.Slice(p.in)), func(e event) int64 { return e.TS }, engine.Bounded(p.disorder))
+		var rows engine.Rows[engine.Result[string, int64]]
+		assigner := window.Tumbling(p.size).WithOffset(p.offset)
+		engine.ToRows(engine.CountWindow(engine.Window(engine.KeyBy(timed, func(e event) string { return e.Key }), assigner)), &rows)
+		pl := build(rt, g)
+		if err := pl.Run(t.Context()); err != nil {
+			rt.Fatal(err)
+		}
+		type cell struct {
+			key   string
+			start int64
+		}
+		want, got, late := map[cell]int64{}, map[cell]int64{}, int64(0)
+		top, some := int64(0), false
+		for _, e := range p.in {
+			w := assigner.Assign(e.TS)
+			if some && w.End-1 <= top-p.disorder.Milliseconds()-1 {
+				late++
+			} else {
+				want[cell{e.Key, w.Start}]++
+			}
+			if !some || e.TS > top {
+				top, some = e.TS, true
+			}
+		}
+		for _, r := range rows.All() {
+			if _, twice := got[cell{r.Key, r.Window.Start}]; twice {
+				rt.Fatal("emitted twice", r)
+			}
+			got[cell{r.Key, r.Window.Start}] = r.Value
+		}
+		if d := gocmp.Diff(want, got, gocmp.AllowUnexported(cell{})); d != "" {
+			rt.Fatal(d)
+		}
+		if pl.Progress().LateDropped != late {
+			rt.Fatalf("%d late, want %d", pl.Progress().LateDropped, late)
+		}
+	})
+}

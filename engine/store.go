@@ -12,13 +12,15 @@ type store[K comparable, V any] struct {
 	name  string // of the operator's state, such as "store-1"
 	state string
 	table *state.Table[K, V]
+	// version is that of the schema; 0 means 1.
+	version int
 }
 
 func (s *store[K, V]) partName() string { return s.name + "." + s.state }
 
 func (s *store[K, V]) cut(int64) ([]Item, error) {
 	f := s.table.Freeze()
-	return tableItems(s.partName(), f, f.AppendManifest(nil)), nil
+	return tableItems(s.partName(), f, appendVersion(f.AppendManifest(nil), s.version)), nil
 }
 
 func (s *store[K, V]) load(items *items, mode RestoreMode) (func(), error) {
@@ -28,8 +30,8 @@ func (s *store[K, V]) load(items *items, mode RestoreMode) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("%d bytes too many: %w", len(rest), ErrCorrupt)
+	if err := checkVersion(rest, s.version); err != nil {
+		return nil, err
 	}
 	return func() {
 		if mode == Adopt {

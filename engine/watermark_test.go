@@ -62,7 +62,7 @@ func TestGenerators(t *testing.T) {
 }
 
 func TestWatermarkFollowsTheRecordThatRaisedIt(t *testing.T) {
-	type in struct{ ts, n int64 }
+	type in struct{ ts int64 }
 	run := func(bound time.Duration, events []in) (out []string, late int64) {
 		g := engine.New(engine.Config{})
 		s := engine.EventTime(engine.From(g, engine.Slice(events)), func(e in) int64 { return e.ts }, engine.Bounded(bound))

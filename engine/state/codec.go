@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -76,12 +77,10 @@ type shape struct {
 
 // compile builds the shape of t; outer is the chain of types around it, to find recursion.
 func compile(t reflect.Type, outer []reflect.Type) (*shape, error) {
-	for _, o := range outer {
-		if o == t {
-			return nil, fmt.Errorf("%s contains itself: %w", t, ErrType)
-		}
+	if slices.Contains(outer, t) {
+		return nil, fmt.Errorf("%s contains itself: %w", t, ErrType)
 	}
-	outer = append(outer[:len(outer):len(outer)], t)
+	outer = append(slices.Clip(outer), t)
 	switch t.Kind() {
 	case reflect.Slice:
 		return compileSlice(t, outer)

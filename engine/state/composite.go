@@ -123,8 +123,7 @@ func compileStruct(t reflect.Type, outer []reflect.Type) (*shape, error) {
 	s := &shape{flat: true, size: t.Size()}
 	var fields []field
 	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		e, err := compile(f.Type, outer)
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.Name, err)

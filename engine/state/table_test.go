@@ -227,8 +227,12 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	big := int64(-1 << 63)
 	in := deep{
-		"n", 1<<62 + 1, 1.5, -0.25, map[string][]uint16{"a": nil, "b": {}, "c": {65535}}, &big,
-		time.UnixMilli(978312240000).UTC(), map[int8]struct{}{-128: {}, 127: {}}, [2]bool{true, false},
+		"n", 1<<62 + 1, 1.5, -0.25,
+		map[string][]uint16{"a": nil, "b": {}, "c": {65535}},
+		&big,
+		time.UnixMilli(978312240000).UTC(),
+		map[int8]struct{}{-128: {}, 127: {}},
+		[2]bool{true, false},
 	}
 	b, err := c.Append(nil, &in)
 	if err != nil {

@@ -58,8 +58,13 @@ func TestNumberOfSlidingWindows(t *testing.T) {
 		ts          int64
 		want        int
 	}{
-		{100, 10, 5, 10}, {1000, 100, 5, 10}, {100, 1, 5, 100}, {1000, 1, 0, 1000}, {11, 10, 10, 2},
-		{5 * 60000, 60000, 1, 5}, {60 * 60000, 15 * 60000, 1, 4},
+		{100, 10, 5, 10},
+		{1000, 100, 5, 10},
+		{100, 1, 5, 100},
+		{1000, 1, 0, 1000},
+		{11, 10, 10, 2},
+		{5 * 60000, 60000, 1, 5},
+		{60 * 60000, 15 * 60000, 1, 4},
 	} {
 		a := window.Sliding(c.size*time.Millisecond, c.slide*time.Millisecond)
 		if got := len(a.Append(nil, c.ts)); got != c.want || !a.Overlaps() {
