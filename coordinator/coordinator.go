@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
@@ -117,7 +118,7 @@ func (c *Coordinator) Close() error {
 
 // load reads the saved fold and returns the position to follow the log from.
 func (l *loop) load(ctx context.Context) (events.Position, error) {
-	at, saved, ok, err := l.cfg.Log.LoadFold(ctx)
+	at, saved, ok, err := l.savedFold(ctx)
 	if err != nil {
 		return events.Start, fmt.Errorf("load the saved fold of job %s: %w", l.cfg.Job, err)
 	}
@@ -135,6 +136,24 @@ func (l *loop) load(ctx context.Context) (events.Position, error) {
 	}
 	l.state = state
 	return at, nil
+}
+
+// loadPatience is how long a start waits for a saved fold that cannot be read: a server that has just been started again
+// answers LOADING for a while.
+const loadPatience = time.Minute
+
+// savedFold reads what the last coordinator has stored, again and again while that fails.
+func (l *loop) savedFold(ctx context.Context) (at events.Position, saved []byte, ok bool, err error) {
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		at, saved, ok, err = l.cfg.Log.LoadFold(ctx)
+		if err == nil || l.clock() > loadPatience {
+			return at, saved, ok, err
+		}
+		l.log.Warn().Err(err).Dur("again_in", wait).Msg("load the saved fold")
+		if !sleep(ctx, wait) {
+			return at, nil, false, context.Cause(ctx)
+		}
+	}
 }
 
 // leave is the last thing of a shutdown: save the fold, give the lease back.
