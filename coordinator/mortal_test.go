@@ -20,6 +20,8 @@ type mortal struct {
 	journal
 	kill func(step string) bool // asked before and after each step, "before keep" and "keep"
 
+	turn sync.Mutex // held over a step: no other begins between its effect and the death after it
+
 	mu    sync.Mutex
 	dead  bool          // guarded by mu
 	died  chan struct{} // closed when dead is set
@@ -52,6 +54,8 @@ func (m *mortal) lives(step string) bool {
 
 // do is one step.
 func (m *mortal) do(step string, fenced error, effect func() error) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	if !m.lives("before " + step) {
 		return fenced
 	}
@@ -63,6 +67,8 @@ func (m *mortal) do(step string, fenced error, effect func() error) error {
 }
 
 func (m *mortal) Campaign(ctx context.Context, c eventlog.Candidate) (term eventlog.Term, err error) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	if m.isDead() {
 		return nil, eventlog.ErrFenced
 	}
