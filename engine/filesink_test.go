@@ -156,6 +156,20 @@ func TestLostPartsAreFound(t *testing.T) {
 	}
 }
 
+// The parts are looked for beside the path that this run was given; a person who gave another must learn what is needed.
+func TestALostPartOfAnotherPathIsExplained(t *testing.T) {
+	first := numbers(t, filepath.Join(t.TempDir(), "out"), 3, 0)
+	if err := first.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	items := encode(t, mustCut(t, first, 1))
+	err := numbers(t, filepath.Join(t.TempDir(), "out"), 3, 0).Restore(t.Context(), items, engine.Adopt)
+	const hint = "was the output path changed? the part files of the last run are needed next to it"
+	if !errors.Is(err, engine.ErrLost) || !strings.Contains(err.Error(), hint) {
+		t.Error(err)
+	}
+}
+
 // A disk that takes nothing ends the run, and fails the encoding of the cut; the cut itself does not wait for it.
 func TestWriteErrorsEndTheRun(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {

@@ -91,7 +91,7 @@ func (p *parts) check(s fileState) error {
 		if s.Done && p.assembled(s) == nil {
 			return nil
 		}
-		return fmt.Errorf("%w: %w", ErrLost, err)
+		return fmt.Errorf("%w: %w; was the output path changed? the part files of the last run are needed next to it", ErrLost, err)
 	}
 	return err
 }
