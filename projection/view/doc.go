@@ -12,7 +12,8 @@
 //
 //  1. Every line stands for one event of the log, in the order of the log, with the outcome that the fold gave it.
 //  2. An event is in the story if it names the checkpoint, asked for it, or changed it; no other is.
-//  3. Times are the events' own; a time after the trigger is never shown as before it, whatever the clocks said.
+//  3. Times are the events' own, or the log's for an event that names none; a time after the trigger is never shown as
+//     before it, whatever the clocks said.
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -17,7 +18,8 @@ const MaxLines = 50000
 // Line is one event of a checkpoint's story.
 type Line struct {
 	Position events.Position
-	// At is the event's own timestamp, in milliseconds since 1970 UTC.
+	// At is the event's own timestamp, in milliseconds since 1970 UTC. For an event that names none it is the log's, the
+	// milliseconds of its position.
 	At int64
 	// Offset is At less the trigger's; never negative after the trigger.
 	Offset time.Duration
@@ -89,7 +91,7 @@ func (t *teller) hear(pos events.Position, e events.Envelope) {
 	}
 	before := t.now
 	t.look()
-	line := Line{Position: pos, At: e.At, Kind: e.Kind(), Task: o.Task, Outcome: o}
+	line := Line{Position: pos, At: timeOf(pos, e.At), Kind: e.Kind(), Task: o.Task, Outcome: o}
 	if r, ok := e.Event.(*events.CheckpointRequested); ok && o.Changed() {
 		t.remember(r, line)
 	}
@@ -129,8 +131,17 @@ func (t *teller) add(line Line, before projection.Checkpoint) {
 	t.lines = append(t.lines, line)
 }
 
+// since is the time from the trigger to another time.
 func since(c projection.Checkpoint, at int64) time.Duration {
-	return time.Duration(at-c.TriggeredAt) * time.Millisecond
+	return time.Duration(at-timeOf(c.Triggered, c.TriggeredAt)) * time.Millisecond
+}
+
+// timeOf is the timestamp of an event, or when it came into the log: a writer need not name one.
+func timeOf(pos events.Position, at int64) int64 {
+	if at > 0 {
+		return at
+	}
+	return int64(min(pos.Ms, math.MaxInt64)) //nolint:gosec // bounded
 }
 
 // remember keeps a request until it is known whether this checkpoint is its answer.

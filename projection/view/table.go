@@ -20,7 +20,7 @@ type Row struct {
 	Text   string               // its cause in words
 	Epoch  events.Epoch
 	Cause  string // why it was triggered
-	// TriggeredAt is the trigger's own timestamp (ms since 1970 UTC).
+	// TriggeredAt is the trigger's own timestamp (ms since 1970 UTC), or that of its position if it names none.
 	TriggeredAt int64
 	// Duration is the time from the trigger to its end by the events' timestamps, never negative; 0 while it is live.
 	Duration        time.Duration
@@ -60,12 +60,12 @@ func Table(s *projection.State) []Row {
 func row(c projection.Checkpoint, status string) Row {
 	r := Row{
 		ID: c.ID, Type: c.Type, Status: status, Reason: c.Reason, Text: c.Text, Epoch: c.Epoch, Cause: c.Cause,
-		TriggeredAt: c.TriggeredAt, Acked: c.Acked, Required: c.Required, Forced: c.Forced, Bytes: c.Bytes,
+		TriggeredAt: timeOf(c.Triggered, c.TriggeredAt), Acked: c.Acked, Required: c.Required, Forced: c.Forced, Bytes: c.Bytes,
 		Missing: c.StillMissing(),
 	}
 	r.Missing = r.Missing[:min(len(r.Missing), projection.MaxMissing)]
 	if c.Phase.Terminal() {
-		r.Duration = max(since(c, c.EndedAt), 0)
+		r.Duration = max(since(c, timeOf(c.Ended, c.EndedAt)), 0)
 	}
 	if r.Bytes == 0 {
 		for a := range c.Acks() {

@@ -14,34 +14,45 @@ import (
 	"github.com/tidemark-stream/tidemark/projection/view"
 )
 
-// log is a log in memory; its positions count the entries from 1-0.
-type log []events.Envelope
+// log is a log in memory; its positions count the entries from 1-0, unless an entry says when it came in.
+type log []entry
+
+type entry struct {
+	events.Envelope
+	ms uint64
+}
 
 func (l log) entries() iter.Seq2[events.Position, events.Envelope] {
 	return func(yield func(events.Position, events.Envelope) bool) {
 		for i, e := range l {
-			if !yield(events.Position{Ms: uint64(i + 1)}, e) {
+			if !yield(events.Position{Ms: max(e.ms, uint64(i+1))}, e.Envelope) {
 				return
 			}
 		}
 	}
 }
 
-// parse reads "<at> <kind> <data>" lines, where at is in milliseconds and data is the JSON of the wire.
+// parse reads "<at>[@<log>] <kind> <data>" lines, where at is in milliseconds, log those of the position, and data is the
+// JSON of the wire.
 func parse(t *testing.T, input string) (l log) {
 	t.Helper()
 	for text := range strings.Lines(input) {
 		at, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		at, came, _ := strings.Cut(at, "@")
+		ms, _ := strconv.ParseUint(came, 10, 64) // 0 without
 		kind, data, _ := strings.Cut(rest, " ")
 		payload := fmt.Sprintf(`{"v":1,"kind":%q,"at":%s,"data":%s}`, kind, at, data)
 		e, err := events.Decode(events.EventID(fmt.Sprintf("e%d", len(l))), []byte(payload))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		l = append(l, e)
+		l = append(l, entry{e, ms})
 	}
 	return l
 }
+
+// without is an event without a time, of no id.
+func without(e events.Event) entry { return entry{Envelope: events.Envelope{Event: e}} }
 
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -130,9 +141,9 @@ func TestALongStoryIsBounded(t *testing.T) {
 	l := parse(t, `1 coordinator_started {"epoch":1,"instance":"c1","policy":{"count":1,"max_concurrent":1,"retain":1,"queue_limit":1}}
 2 checkpoint_triggered {"epoch":1,"checkpoint":0,"type":"checkpoint","count":1}`)
 	for range view.MaxLines + 10 {
-		l = append(l, events.Envelope{Event: &events.TaskAcked{Checkpoint: 0, Task: "a", Epoch: 9}})
+		l = append(l, without(&events.TaskAcked{Checkpoint: 0, Task: "a", Epoch: 9}))
 	}
-	l = append(l, events.Envelope{Event: &events.CheckpointFailed{Epoch: 1, Checkpoint: 0, Reason: events.FailedExpired}})
+	l = append(l, without(&events.CheckpointFailed{Epoch: 1, Checkpoint: 0, Reason: events.FailedExpired}))
 	story := view.Story(l.entries(), 0)
 	if len(story) != view.MaxLines+1 || story[len(story)-1].Kind != events.KindCheckpointFailed {
 		t.Errorf("%d lines", len(story))
@@ -143,12 +154,12 @@ func TestAStoryAfterItsCheckpointIsForgottenKeepsItsEnd(t *testing.T) {
 	l := parse(t, `1 coordinator_started {"epoch":1,"instance":"c1","policy":{"count":1,"max_concurrent":1,"retain":1,"queue_limit":1}}`)
 	for id := range events.CheckpointID(projection.MaxHistory + 5) {
 		l = append(l,
-			events.Envelope{Event: &events.CheckpointTriggered{Epoch: 1, Checkpoint: id, Type: events.TypeCheckpoint, Count: 1}},
-			events.Envelope{Event: &events.CheckpointFailed{Epoch: 1, Checkpoint: id, Reason: events.FailedExpired}},
-			events.Envelope{Event: &events.StateDiscarded{Epoch: 1, Checkpoints: []events.CheckpointID{id}}})
+			without(&events.CheckpointTriggered{Epoch: 1, Checkpoint: id, Type: events.TypeCheckpoint, Count: 1}),
+			without(&events.CheckpointFailed{Epoch: 1, Checkpoint: id, Reason: events.FailedExpired}),
+			without(&events.StateDiscarded{Epoch: 1, Checkpoints: []events.CheckpointID{id}}))
 	}
 	story := view.Story(l.entries(), 0)
-	if len(story) != 3 || !strings.HasPrefix(view.Explain(story), "expired at T+0.000 s; 0/1 acks") {
+	if len(story) != 3 || !strings.HasPrefix(view.Explain(story), "expired at T+0.001 s; 0/1 acks") {
 		t.Errorf("%d lines: %s", len(story), view.Explain(story))
 	}
 }
