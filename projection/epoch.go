@@ -27,8 +27,9 @@ func (s *State) coordinatorStarted(at stamp, e *events.CoordinatorStarted) Outco
 	case e.Epoch-s.epoch > MaxEpochRise:
 		return plain(Refused, "the epoch rises by more than 1000")
 	}
+	followed := "coordinator " + e.Instance.String() + " followed in epoch " + e.Epoch.String()
 	for len(s.live) > 0 {
-		s.fail(s.live[0], at, events.FailedCoordinatorChanged, "")
+		s.fail(s.live[0], at, events.FailedCoordinatorChanged, followed)
 	}
 	s.epoch, s.instance, s.since = e.Epoch, e.Instance, at.pos
 	s.maxEpoch = max(s.maxEpoch, e.Epoch)
