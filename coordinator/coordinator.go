@@ -86,7 +86,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	background.Go(func() { readErr <- c.loop.read(inner, after) })
 	background.Go(func() { c.loop.keepLease(leaseCtx) })
 
-	c.loop.log.Info().Stringer("from", after).Dur("interval", c.cfg.Interval).Msg(c.startWords())
+	c.loop.log.Info().Stringer("from", after).Dur("interval_ms", c.cfg.Interval).Msg(c.startWords())
 	err = c.loop.run(inner, c.stop, c.hurry)
 	endLease()
 	err = errors.Join(err, c.loop.leave(inner))
@@ -149,7 +149,7 @@ func (l *loop) savedFold(ctx context.Context) (at events.Position, saved []byte,
 		if err == nil || l.clock() > loadPatience {
 			return at, saved, ok, err
 		}
-		l.log.Warn().Err(err).Dur("again_in", wait).Msg("load the saved fold")
+		l.log.Warn().Err(err).Dur("again_in_ms", wait).Msg("load the saved fold")
 		if !sleep(ctx, wait) {
 			return at, nil, false, context.Cause(ctx)
 		}

@@ -24,7 +24,7 @@ func (l *loop) startDrain(wait time.Duration) {
 	if l.reign == nil {
 		return
 	}
-	l.log.Info().Int("pending", len(l.state.Live())).Dur("at_most", wait).Msg("shutting down; no more triggers")
+	l.log.Info().Int("pending", len(l.state.Live())).Dur("at_most_ms", wait).Msg("shutting down; no more triggers")
 }
 
 func (l *loop) draining() bool  { return l.drain.on }

@@ -208,7 +208,7 @@ func TestAppendsOfUnknownOutcomeCountOnce(t *testing.T) {
 				if got := s.Statistics(); got.Triggered != 3 || got.Completed != 3 || got.Retired != 2 || got.Discarded != 2 {
 					t.Errorf("%+v", got)
 				}
-				if len(w.lines.with("append to the log", "again_in"))+len(w.lines.with("repeated")) == 0 {
+				if len(w.lines.with("append to the log", "again_in_ms"))+len(w.lines.with("repeated")) == 0 {
 					t.Error("the operator was not told")
 				}
 			})

@@ -58,7 +58,7 @@ func (l *loop) followOptions() eventlog.FollowOptions {
 	return eventlog.FollowOptions{
 		MaxWait: l.wait,
 		OnRetry: func(err error, wait time.Duration) {
-			l.log.Warn().Err(err).Dur("again_in", wait).Msg("read the log")
+			l.log.Warn().Err(err).Dur("again_in_ms", wait).Msg("read the log")
 		},
 	}
 }

@@ -189,7 +189,7 @@ func (l *loop) append(ctx context.Context, r *reign, list ...events.Event) (even
 		case errors.Is(err, eventlog.ErrFenced), errors.Is(err, events.ErrMalformed), errors.Is(err, eventlog.ErrNoLog):
 			return events.Position{}, err
 		case ctx.Err() == nil:
-			l.log.Warn().Err(err).Str("kind", envs[0].Kind().String()).Dur("again_in", wait).Msg("append to the log")
+			l.log.Warn().Err(err).Str("kind", envs[0].Kind().String()).Dur("again_in_ms", wait).Msg("append to the log")
 		}
 		if !sleep(ctx, wait) {
 			return events.Position{}, errors.Join(context.Cause(ctx), err)

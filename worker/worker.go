@@ -19,6 +19,9 @@ var (
 	ErrSuperseded = errors.New("another worker has taken up the task")
 	// ErrRestore: the restore point cannot be put in place. Starting without it would lose state, so the worker does not.
 	ErrRestore = errors.New("restore failed")
+	// ErrShare: the worker was told another number of shares than the coordinator expects tasks. Nothing is processed then,
+	// or no further: with fewer tasks than shares part of the input would be missing without a word.
+	ErrShare = errors.New("the number of tasks differs")
 	// errLapsed: nobody could have seen a sign of life of this attempt for longer than it lives. Unless another process has
 	// taken up the task meanwhile, the worker registers anew.
 	errLapsed = errors.New("no sign of life")
@@ -28,8 +31,9 @@ var (
 
 // Worker works on one task of a job.
 type Worker struct {
-	cfg Config
-	log zerolog.Logger
+	cfg     Config
+	counted bool // Count was set, so it must be the number of tasks
+	log     zerolog.Logger
 
 	hurry     chan struct{} // closed by the first Hurry; nobody sends
 	hurryOnce sync.Once
@@ -37,12 +41,13 @@ type Worker struct {
 
 // New checks the configuration. It starts nothing.
 func New(cfg Config) (*Worker, error) {
+	counted := cfg.Count != 0
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	log := cfg.Logger.With().Stringer("job", cfg.Log.Job()).Stringer("task", cfg.Task).Logger()
-	return &Worker{cfg: cfg, log: log, hurry: make(chan struct{})}, nil
+	return &Worker{cfg: cfg, counted: counted, log: log, hurry: make(chan struct{})}, nil
 }
 
 // Hurry makes a shutdown wait for nothing: a cut that is being stored is given up and declined. It does not begin one, and
@@ -53,8 +58,23 @@ func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 // returns nil. It returns nil too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
 // that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, is given up, and the task
 // registers anew, unless another process has it by then. Any other error ends Run: one of the job's own functions (an
-// [engine.OperatorError]), [ErrSuperseded], [ErrRestore]. Call it once.
+// [engine.OperatorError]), [ErrSuperseded], [ErrRestore], [ErrShare]. Call it once.
 func (w *Worker) Run(ctx context.Context) error {
+	said := make(chan struct{}) // closed when the line is out
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(said)
+		w.log.Info().AnErr("cause", context.Cause(ctx)).Msg("stopping")
+	})
+	err := w.attempts(ctx)
+	if !unwatch() {
+		<-said
+		w.log.Info().Msg("stopped")
+	}
+	return err
+}
+
+// attempts runs one attempt after another, until one is not followed by another.
+func (w *Worker) attempts(ctx context.Context) error {
 	for {
 		assigned, err := w.attempt(ctx)
 		if errors.Is(err, errLapsed) && ctx.Err() == nil {
@@ -105,7 +125,7 @@ func (w *Worker) publish(ctx context.Context, e events.Event) error {
 
 func (w *Worker) followOptions() eventlog.FollowOptions {
 	return eventlog.FollowOptions{OnRetry: func(err error, wait time.Duration) {
-		w.log.Warn().Err(err).Dur("again_in", wait).Msg("read the control feed")
+		w.log.Warn().Err(err).Dur("again_in_ms", wait).Msg("read the control feed")
 	}}
 }
 
