@@ -10,7 +10,7 @@ import (
 )
 
 // One process that coordinates its own tasks: trigger, put state into the open record, three acks, restore, clean up.
-// With store/redis instead of store/memory, the record is the plain string example:checkpoint:0.
+// With store/redis, opened with the KeyPrefix "example:checkpoint:", the record is the plain string example:checkpoint:0.
 func Example() {
 	ctx := context.Background()
 	records := memory.New(memory.Options{})
