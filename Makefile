@@ -23,9 +23,11 @@ LOCAL   := TIDEMARK_DOCKERFILE=Dockerfile.prebuilt TIDEMARK_IMAGE=tidemark:local
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Not go run, and with set -m, so that Ctrl-C reaches the demo alone and the exit code is the demo's.
 .PHONY: demo
 demo: ## Run a whole job on real data, with crashes, and check the answer (needs only Go)
-	@go run ./cmd/coordinator demo $(ARGS)
+	@go build -o bin/coordinator ./cmd/coordinator
+	@if [ -t 0 ]; then set -m; fi; bin/coordinator demo $(ARGS); exit $$?
 
 .PHONY: test
 test: redis vet lint race ## Install redis-server if missing; then vet, lint and race tests on real Redis

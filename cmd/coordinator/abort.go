@@ -88,7 +88,7 @@ func abort(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.T
 		return true
 	})
 	if err != nil {
-		return err
+		return waiting(cmd, out, v.Request, err)
 	}
 	for _, c := range state.History() {
 		if c.Reason == events.FailedAborted && c.Abort.Request == v.Request {
@@ -104,7 +104,7 @@ func abort(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.T
 		}
 	})
 	if err == nil && v.Refused != "" {
-		return cli.Silent(errNoVerdict)
+		return cli.Silent(cli.ExitFailed, errNoVerdict)
 	}
 	return err
 }

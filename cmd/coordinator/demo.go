@@ -53,7 +53,7 @@ func demoCommand() *cobra.Command {
 a worker is killed, the coordinator is killed, and a worker is paused for longer than it may be silent, replaced, and
 woken. At the end every row of the output is compared with the known right answer. Exit code 1 if one differs.`,
 		Example: `  coordinator demo
-  coordinator demo --redis redis://127.0.0.1:6379   # on a Redis of yours; under a job name of its own
+  coordinator demo --redis redis://127.0.0.1:6379   # on a Redis of yours; under a job name of its own, deleted at the end
   coordinator demo --keep                           # go on running afterwards, for a look`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
@@ -81,7 +81,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	if d.dir, err = os.MkdirTemp("", "tidemark-demo-"); err != nil {
 		return fmt.Errorf("make a folder for the demo: %w", err)
 	}
-	defer func() { err = errors.Join(err, d.cleanUp(err)) }()
+	defer func() { err = errors.Join(err, d.cleanUp(context.WithoutCancel(cmd.Context()), err)) }()
 	if err := d.setUp(ctx); err != nil {
 		return d.explain(err)
 	}
@@ -93,11 +93,13 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	if d.keep {
 		d.screen.line("")
-		d.screen.line("Redis and the coordinator go on running; the files are in %s. Ctrl-C ends it.", d.dir)
+		d.screen.line("Redis and the coordinator go on running; the files are in %s. Ctrl-C ends it and removes them.", d.dir)
 		<-base.Done()
 		if cause := context.Cause(base); !cli.Interrupted(cause) {
 			return d.explain(cause)
 		}
+		d.screen.line("")
+		d.screen.line("Ended; the folder %s is removed.", d.dir)
 	}
 	return nil
 }
@@ -175,14 +177,17 @@ func (d *demo) output(i int) string {
 	return filepath.Join(d.dir, "out", fmt.Sprintf("task-%d.jsonl", i+1))
 }
 
-// cleanUp ends every process that the demo started and removes its files, unless something failed and they are to stay.
-func (d *demo) cleanUp(cause error) error {
+// cleanUp ends every process that the demo started and removes its keys and files, unless they are to stay.
+func (d *demo) cleanUp(ctx context.Context, cause error) error {
 	var errs error
 	for _, c := range d.work {
 		c.kill()
 	}
 	d.coord.terminate()
 	if d.job != nil {
+		if d.server == nil && !d.keep {
+			errs = d.forget(ctx)
+		}
 		errs = errors.Join(errs, d.job.Close())
 	}
 	d.server.stop()
@@ -190,4 +195,15 @@ func (d *demo) cleanUp(cause error) error {
 		return errs
 	}
 	return errors.Join(errs, os.RemoveAll(d.dir))
+}
+
+// forget deletes the keys of the demo from a Redis that is not its own.
+func (d *demo) forget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	keys, err := keysOf(ctx, d.job)
+	if err != nil {
+		return err
+	}
+	return unlink(ctx, d.job, keys)
 }

@@ -110,15 +110,16 @@ func (d *demo) pauseWorker(ctx context.Context, s *story) error {
 	if err := old.pause(); err != nil {
 		return fmt.Errorf("pause worker %d: %w", i+1, err)
 	}
+	defer old.kill() // it may still stand; if all went well it has ended
 	if err := s.await(ctx, func() bool { return s.lost[task] }); err != nil {
-		return errors.Join(err, old.resume())
+		return err
 	}
 	d.screen.act("another process takes its place")
 	if err := d.startWorker(ctx, s, i); err != nil {
-		return errors.Join(err, old.resume())
+		return err
 	}
 	if err := s.await(ctx, func() bool { return s.restored[task] >= 2 }); err != nil {
-		return errors.Join(err, old.resume())
+		return err
 	}
 	d.screen.act("kill -CONT: the old one wakes (pid %d)", old.pid())
 	if err := old.resume(); err != nil {
@@ -129,7 +130,6 @@ func (d *demo) pauseWorker(ctx context.Context, s *story) error {
 		d.screen.event("the old worker 3 saw that it was replaced, and ended itself without another word")
 		return nil
 	case <-ctx.Done():
-		old.kill()
 		return context.Cause(ctx)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
+	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/examples/flights"
 	"github.com/tidemark-stream/tidemark/projection"
 )
@@ -38,10 +38,11 @@ func (d *demo) result(ctx context.Context) error {
 		return err
 	}
 	d.screen.line("  %s all %s rows and %s flights equal the known right answer", d.screen.p.Green("✓"), thousands(len(rows)), thousands(int(total)))
-	if err := d.showStory(ctx); err != nil {
+	id, err := d.showStory(ctx)
+	if err != nil {
 		return err
 	}
-	d.showNext()
+	d.showNext(id)
 	return nil
 }
 
@@ -66,10 +67,10 @@ func (d *demo) showRows(rows []flights.Day) {
 }
 
 // showStory prints one checkpoint event by event: one that failed, since that is what people ask about.
-func (d *demo) showStory(ctx context.Context) error {
+func (d *demo) showStory(ctx context.Context) (events.CheckpointID, error) {
 	state, err := foldNow(ctx, d.job)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	id := state.LatestCompleted()
 	for _, c := range state.History() {
@@ -78,37 +79,43 @@ func (d *demo) showStory(ctx context.Context) error {
 		}
 	}
 	if id.IsZero() {
-		return errors.New("no checkpoint completed")
+		return 0, errors.New("no checkpoint completed")
 	}
 	d.screen.line("")
 	d.screen.line("  The story of checkpoint %s, from the log:", id)
 	d.screen.line("")
 	lines, err := storyOf(ctx, d.job, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	printStory(d.screen.p, lines, "  ")
-	return nil
+	return id, nil
 }
 
-// showNext prints commands to try.
-func (d *demo) showNext() {
-	flags := strings.Join(append([]string{"--redis", redisconn.Redact(d.redisURL)}, d.args...), " ")
-	verbs := []string{"status", "list", "show 3", "log --kind checkpoint_failed", "trigger"}
+// showNext prints commands to try: about the checkpoint whose story was told, among others.
+func (d *demo) showNext(id events.CheckpointID) {
 	d.screen.line("")
-	switch {
-	case d.keep:
-		d.screen.line("  Look around, in another terminal:")
-	case d.server == nil:
-		d.screen.line("  Its log and its checkpoints are still there, to look around:")
-		verbs = verbs[:len(verbs)-1] // nobody answers requests any more
-	default:
-		d.screen.line("  The same by hand, with any Redis (coordinator demo --keep leaves this one running):")
-		flags = "--redis " + target.DefaultRedis
+	if !d.keep {
+		d.screen.line("  To look around in it, keep it running: %s", keepCommand())
+		return
 	}
-	for _, verb := range verbs {
+	flags := strings.Join(append([]string{"--redis", redisconn.Redact(d.redisURL)}, d.args...), " ")
+	d.screen.line("  Look around, in another terminal:")
+	for _, verb := range []string{"status", "list --status failed", "show " + id.String(), "log --ended"} {
 		d.screen.line("    %s %s %s", program(), verb, flags)
 	}
+	if d.server == nil {
+		d.screen.line("  The keys stay in your Redis. To be rid of them afterwards:")
+		d.screen.line("    %s forget %s --yes", program(), flags)
+	}
+}
+
+// keepCommand is how to start a demo that goes on.
+func keepCommand() string {
+	if strings.HasPrefix(program(), "go run") {
+		return "make demo ARGS=--keep"
+	}
+	return program() + " demo --keep"
 }
 
 // program is how to call this program again: "go run" removes what it built.

@@ -9,6 +9,7 @@ import (
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/projection"
+	"github.com/tidemark-stream/tidemark/projection/view"
 )
 
 // story follows the log, tells what it says, and keeps what the acts wait for.
@@ -107,7 +108,15 @@ func (s *story) tellEnded() {
 			s.screen.event("checkpoint %s %s: %s", id, s.screen.p.Red("failed"), c.Reason)
 		default:
 			s.completed++
-			s.screen.event("checkpoint %s %s  %d acks, %d bytes, %d ms", id, s.screen.p.Green("completed"), c.Acked, c.Bytes, max(c.EndedAt-c.TriggeredAt, 0))
+			s.screen.event("checkpoint %s %s  %s, %s, %d ms", id, s.screen.p.Green("completed"), counted(c.Acked, "ack"), view.Bytes(c.Bytes), max(c.EndedAt-c.TriggeredAt, 0))
 		}
 	}
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

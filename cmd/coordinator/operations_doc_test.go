@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tidemark-stream/tidemark/cmd/internal/servecmd"
 	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events"
@@ -25,7 +26,7 @@ func TestTheTablesOfSettingsAreTheFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	for name, cmd := range map[string]*cobra.Command{"coordinator serve": serveCommand(), "worker run": workercmd.Run()} {
+	for name, cmd := range map[string]*cobra.Command{"coordinator serve": servecmd.Serve(), "worker run": workercmd.Run()} {
 		head := "<!-- settings: " + name + " -->\n"
 		before, rest, ok1 := strings.Cut(text, head)
 		table, after, ok2 := strings.Cut(rest, "<!-- end -->")
@@ -80,8 +81,8 @@ func TestEveryReasonOfAFailureIsExplained(t *testing.T) {
 
 func TestEveryVerbSaysWhatItIsForAndHasAnExample(t *testing.T) {
 	for _, cmd := range []*cobra.Command{
-		demoCommand(), serveCommand(), triggerCommand(), abortCommand(), listCommand(), showCommand(), logCommand(), statusCommand(),
-		healthCommand(), workercmd.Run(), workercmd.Health(),
+		demoCommand(), servecmd.Serve(), triggerCommand(), abortCommand(), listCommand(), showCommand(), logCommand(), statusCommand(),
+		healthCommand(), forgetCommand(), workercmd.Run(), workercmd.Health(),
 	} {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.Name()) {
 			t.Errorf("%s lacks a sentence, a paragraph or an example", cmd.Name())

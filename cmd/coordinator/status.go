@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/target"
+	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/projection"
 )
@@ -36,6 +37,7 @@ type taskStatus struct {
 	Host     string            `json:"host,omitempty"`
 	PID      int64             `json:"pid,omitempty"`
 	Alive    bool              `json:"alive"`
+	Doing    string            `json:"doing,omitempty"`    // the phase in its sign of life
 	Progress json.RawMessage   `json:"progress,omitempty"` // as the worker gave it
 }
 
@@ -98,10 +100,14 @@ func statusOf(ctx context.Context, t *target.Target) (status, error) {
 	}
 	for _, task := range state.Tasks() {
 		p := seen[task.ID]
-		s.Tasks = append(s.Tasks, taskStatus{
+		st := taskStatus{
 			Task: task.ID, Phase: task.Phase.String(), Attempt: task.Attempt, Instance: task.Instance,
 			Host: task.Host, PID: task.PID, Alive: p.Instance == task.Instance && p.Instance != "", Progress: valid(p.Progress),
-		})
+		}
+		if st.Alive {
+			st.Doing = p.Phase
+		}
+		s.Tasks = append(s.Tasks, st)
 	}
 	return s, nil
 }
@@ -110,8 +116,12 @@ func (s status) print(p *cli.Printer) {
 	if s.Leading {
 		p.Line("job %s, epoch %s, led by %s", p.Bold(s.Job.String()), s.Epoch, s.Leader)
 	} else {
-		p.Line("job %s, epoch %s, %s (%s was the last); start a coordinator: coordinator serve --job %s --tasks …",
-			p.Bold(s.Job.String()), s.Epoch, p.Red("led by nobody"), s.Leader, s.Job)
+		last := "nobody has led it yet"
+		if s.Leader != "" {
+			last = s.Leader.String() + " was the last"
+		}
+		p.Line("job %s, epoch %s, %s (%s); start a coordinator: coordinator serve --job %s --tasks …",
+			p.Bold(s.Job.String()), s.Epoch, p.Red("led by nobody"), last, s.Job)
 	}
 	latest := "none"
 	if s.LatestCompleted != nil {
@@ -123,15 +133,17 @@ func (s status) print(p *cli.Printer) {
 	}
 	rows := [][]string{{"TASK", "PHASE", "ATTEMPT", "ALIVE", "WHERE", "PROGRESS"}}
 	for _, t := range s.Tasks {
-		alive := "yes"
+		alive, phase := "yes", t.Phase
 		switch {
 		case t.Phase == projection.TaskIsFinished.String():
 			alive = "-"
 		case !t.Alive:
 			alive = "no"
+		case t.Doing != "":
+			phase = t.Doing
 		}
 		rows = append(rows, []string{
-			t.Task.String(), t.Phase, t.Attempt.String(), alive, fmt.Sprintf("%s:%d", t.Host, t.PID), progressText(t.Progress),
+			t.Task.String(), phase, t.Attempt.String(), alive, fmt.Sprintf("%s:%d", t.Host, t.PID), progressText(t.Progress),
 		})
 	}
 	p.Table(rows)
@@ -156,11 +168,15 @@ func progressText(progress json.RawMessage) string {
 	if err := json.Unmarshal(progress, &p); err != nil || p.In == nil || p.Out == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%d records in, %d out", *p.In, *p.Out)
+	text := fmt.Sprintf("%d records in, %d out since its start", *p.In, *p.Out) // a restore begins to count anew
 	if p.Late > 0 {
 		text += fmt.Sprintf(", %d too late", p.Late)
 	}
-	if p.Watermark != nil {
+	switch {
+	case p.Watermark == nil:
+	case *p.Watermark == engine.MaxWatermark:
+		text += ", at the end of input"
+	default:
 		text += ", at " + time.UnixMilli(*p.Watermark).UTC().Format(time.DateTime)
 	}
 	return text

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/projection"
+	"github.com/tidemark-stream/tidemark/projection/view"
 )
 
 // trigger is the flags of the verb.
@@ -29,6 +30,9 @@ type trigger struct {
 	request     string
 	waitTimeout time.Duration
 }
+
+// requestTimeout is how long a request verb waits for its verdict without --wait-timeout.
+const requestTimeout = 2 * time.Minute
 
 func triggerCommand() *cobra.Command {
 	t := &trigger{}
@@ -88,13 +92,27 @@ func (t *trigger) run(cmd *cobra.Command) error {
 	sayIfNobodyLeads(ctx, cmd.ErrOrStderr(), job)
 	v, err := t.await(ctx, cmd, job, state, id)
 	if err != nil {
-		return err
+		return waiting(cmd, &t.out, id, err)
 	}
 	return v.print(cmd, &t.out)
 }
 
 // errNoVerdict is why waiting ended.
-var errNoVerdict = errors.New("no verdict in time; the request stays in the log: see coordinator list, and whether a coordinator leads (coordinator status)")
+var errNoVerdict = errors.New("no verdict in time")
+
+// waiting says which request it was whose verdict nobody waits for any more.
+func waiting(cmd *cobra.Command, out *cli.Output, id events.RequestID, err error) error {
+	if !errors.Is(err, errNoVerdict) {
+		return err
+	}
+	if !out.JSON() {
+		return fmt.Errorf("%w; request %s stays in the log: see coordinator list, and whether a coordinator leads (coordinator status)", err, id)
+	}
+	if err := out.Print(cmd, verdict{Request: id, Status: "waiting"}, nil); err != nil {
+		return err
+	}
+	return cli.Silent(cli.ExitFailed, err)
+}
 
 // await follows the request to its verdict.
 func (t *trigger) await(ctx context.Context, cmd *cobra.Command, job *target.Target, state *projection.State, id events.RequestID) (verdict, error) {
@@ -169,11 +187,11 @@ func (v verdict) print(cmd *cobra.Command, out *cli.Output) error {
 		case v.Status == "pending" || v.Status == "finalizing":
 			p.Line("checkpoint %s is %s", v.Checkpoint, v.Status)
 		default:
-			p.Line("checkpoint %s %s after %d ms, %d bytes", v.Checkpoint, p.Green("completed"), v.DurationMs, v.Bytes)
+			p.Line("checkpoint %s %s after %d ms, %s", v.Checkpoint, p.Green("completed"), v.DurationMs, view.Bytes(v.Bytes))
 		}
 	})
 	if err == nil && bad {
-		return cli.Silent(fmt.Errorf("request %s %s", v.Request, v.Status))
+		return cli.Silent(cli.ExitFailed, fmt.Errorf("request %s %s", v.Request, v.Status))
 	}
 	return err
 }

@@ -43,5 +43,10 @@ func consoleWriter(w io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !IsTerminal(w) || os.Getenv("NO_COLOR") != ""}
 }
 
-// SetUpLogTimes gives log lines times with milliseconds: zerolog's default has whole seconds. Called once, by main.
-func SetUpLogTimes() { zerolog.TimeFieldFormat = time.RFC3339Nano }
+// SetUpLogs gives log lines times with milliseconds, where zerolog's default has whole seconds, and durations as whole
+// milliseconds, as the names of their fields say (_ms). Called once, by main.
+func SetUpLogs() {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	zerolog.DurationFieldUnit = time.Millisecond
+	zerolog.DurationFieldInteger = true
+}

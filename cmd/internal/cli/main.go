@@ -17,9 +17,10 @@ import (
 
 // The exit codes.
 const (
-	ExitOK     = 0
-	ExitFailed = 1
-	ExitUsage  = 2
+	ExitOK         = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitSuperseded = 3 // another process has the task: a restart at once would take it away from that one
 )
 
 // usageError marks an error that the caller of the program can mend by calling it differently.
@@ -33,13 +34,20 @@ func Usage(err error) error { return usageError{err} }
 // Usagef is [Usage] of a formatted error.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// silentError ends the program with [ExitFailed] without another word: what is wrong has been printed as output.
-type silentError struct{ error }
+// codedError ends the program with a code of its own.
+type codedError struct {
+	error
+	code   int
+	silent bool // what is wrong has been printed as output
+}
 
-func (e silentError) Unwrap() error { return e.error }
+func (e codedError) Unwrap() error { return e.error }
 
-// Silent wraps an error that has been shown already.
-func Silent(err error) error { return silentError{err} }
+// Coded wraps an error that ends the program with the code.
+func Coded(code int, err error) error { return codedError{error: err, code: code} }
+
+// Silent wraps an error that has been shown already: the program ends with the code and without another word.
+func Silent(code int, err error) error { return codedError{error: err, code: code, silent: true} }
 
 // Main runs the command until it ends or a signal asks it to. The first SIGINT or SIGTERM cancels the context, so that
 // the command drains; a second one ends the process at once with 128 + the signal's number.
@@ -72,12 +80,15 @@ func Main(root *cobra.Command) int {
 
 func exitCode(cmd *cobra.Command, err error) int {
 	var usage usageError
-	var silent silentError
+	var coded codedError
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &silent):
-		return ExitFailed
+	case errors.As(err, &coded):
+		if !coded.silent {
+			fmt.Fprintf(cmd.ErrOrStderr(), "error: %v\n", err)
+		}
+		return coded.code
 	case Interrupted(err):
 		fmt.Fprintf(cmd.ErrOrStderr(), "ended by %v\n", err)
 		return ExitFailed

@@ -74,6 +74,15 @@ func NewPrinter(w io.Writer) *Printer {
 	return &Printer{w: w, color: IsTerminal(w) && os.Getenv("NO_COLOR") == ""}
 }
 
+// Width is how many columns the terminal has, and 0 where there is none or it does not say.
+func (p *Printer) Width() int {
+	f, ok := p.w.(*os.File)
+	if !ok || !IsTerminal(f) {
+		return 0
+	}
+	return terminalWidth(f)
+}
+
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,15 @@ func knownFlags(root *cobra.Command) []string {
 		}
 	}
 	walk(root)
-	return names
+	return append(names, strings.Split(root.Annotations[elsewhere], ",")...)
+}
+
+// elsewhere is the annotation of a root that lists settings of the other program.
+const elsewhere = "tidemark_elsewhere"
+
+// KnowSettingsOf lets a file name the flags of a command that another program has.
+func KnowSettingsOf(root, other *cobra.Command) {
+	root.Annotations = map[string]string{elsewhere: strings.Join(flagNames(other), ",")}
 }
 
 func versionCommand(program string) *cobra.Command {
@@ -89,6 +98,7 @@ func ConfigCommand(program string, of *cobra.Command) *cobra.Command {
 a file (--config) or the default. Passwords are not shown.`, of.Name()),
 		Example: fmt.Sprintf("  %s config\n  TIDEMARK_LOG_LEVEL=debug %s config --config tidemark.yaml -o json", program, program),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			of.Flags().AddFlag(cmd.Flags().Lookup(settings.ConfigFlag)) // the root has it, and of was never parsed
 			all, err := settings.Apply(of.Flags(), knownFlags(cmd.Root()))
 			if err != nil {
 				return err

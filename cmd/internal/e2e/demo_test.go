@@ -98,20 +98,29 @@ func TestTwoDemosOnOneRedisAtOnce(t *testing.T) {
 	}
 	gone(t, tmpA)
 	gone(t, tmpB)
+	if n := s.Client(t).DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys left", n)
+	}
 }
 
 func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for name, env := range map[string][]string{"own redis": nil, "embedded": {"PATH=/nowhere"}} {
+	s := testredis.Start(t)
+	for name, c := range map[string]struct{ env, args []string }{
+		"own redis": {}, "embedded": {env: []string{"PATH=/nowhere"}}, "yours": {args: []string{"--redis", s.URL()}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, tmp := demo(t, env)
+			p, tmp := demo(t, c.env, c.args...)
 			await(t, "the first crash", func() bool { return strings.Contains(p.out.String(), "kill -9: worker") || p.ended() })
 			p.signal(syscall.SIGINT)
 			if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "ended by signal interrupt") {
 				t.Errorf("exit code %d", code)
 			}
 			gone(t, tmp)
+			if n := s.Client(t).DBSize(t.Context()).Val(); name == "yours" && n != 0 {
+				t.Errorf("%d keys left", n)
+			}
 		})
 	}
 }
@@ -166,9 +175,18 @@ func TestADemoThatIsKeptGoesOn(t *testing.T) {
 	if out := newJob(t, s.URL()).must("health", "--job", name); !strings.Contains(out, "leads") {
 		t.Errorf("health of the kept coordinator: %s", out)
 	}
+	for _, says := range []string{" list --status failed ", " show ", " log --ended ", " forget "} {
+		if !strings.Contains(p.out.String(), says) {
+			t.Errorf("%q is not among what to try", says)
+		}
+	}
 	p.signal(syscall.SIGINT)
-	if code := p.wait(); code != 0 {
+	if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), "is removed") {
 		t.Errorf("exit code %d", code)
 	}
 	gone(t, tmp)
+	newJob(t, s.URL()).must("forget", "--yes", "--force", "--job", name)
+	if n := s.Client(t).DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys left", n)
+	}
 }

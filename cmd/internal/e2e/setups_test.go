@@ -72,6 +72,7 @@ func TestTheDocumentedACLRulesSuffice(t *testing.T) {
 	if code := serve.wait(); code != 0 {
 		t.Errorf("serve ended with %d", code)
 	}
+	j.must("forget", "--yes", "--force")
 	if denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice(); err != nil || len(denied) > 0 {
 		t.Errorf("refused by ACL: %v, %v", denied, err)
 	}

@@ -181,7 +181,11 @@ func aborts(t *testing.T, j *job, slow *process) {
 	if v.Status != "pending" || v.Checkpoint == nil {
 		t.Fatalf("trigger --no-wait with a paused worker: %+v", v)
 	}
-	j.refused(1, []string{"trigger", "--wait-timeout", "500ms"}, "no verdict in time", "coordinator status")
+	j.refused(1, []string{"trigger", "--wait-timeout", "500ms", "--request", "slow"}, "no verdict in time", "request slow stays", "coordinator status")
+	r := j.refused(1, []string{"trigger", "--wait-timeout", "500ms", "--request", "slow", "-o", "json"})
+	if w := decode[verdict](t, r.out); w.Status != "waiting" || w.Request != "slow" {
+		t.Errorf("a trigger that waited in vain: %s", r.out)
+	}
 	id := jsonOf(t, *v.Checkpoint)
 	gone := decode[struct{ Aborted []int64 }](t, j.must("abort", id, "--cause", "test", "-o", "json"))
 	if len(gone.Aborted) != 1 || gone.Aborted[0] != *v.Checkpoint {

@@ -27,7 +27,9 @@ var ErrInvalid = errors.New("invalid setting")
 
 // Setting is one flag's value in force and where it came from: "flag", "env TIDEMARK_…", "env REDIS_URL", "file …" or "default".
 type Setting struct {
-	Name, Value, Source string
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
 }
 
 // layer is one place; it answers by flag name.
@@ -37,7 +39,7 @@ type layer struct {
 }
 
 // Apply gives every flag that was not set on the command line its value from the environment or the file, and returns all
-// flags' values with their source, sorted by name. known lists further flags that the file may name, those of other commands.
+// flags' values, but for hidden ones, with their source, sorted by name. known lists further flags that the file may name, those of other commands.
 func Apply(flags *pflag.FlagSet, known []string) ([]Setting, error) {
 	layers, err := load(flags, known)
 	if err != nil {
@@ -47,6 +49,9 @@ func Apply(flags *pflag.FlagSet, known []string) ([]Setting, error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		source, setErr := set(flags, f, layers)
 		err = errors.Join(err, setErr)
+		if f.Hidden {
+			return
+		}
 		value := f.Value.String()
 		if f.Name == "redis" {
 			value = redisconn.Redact(value)
@@ -72,6 +77,7 @@ func set(flags *pflag.FlagSet, f *pflag.Flag, layers []layer) (source string, er
 		if err := flags.Set(f.Name, text(l.values, f.Name)); err != nil {
 			return source, fmt.Errorf("%w: %s: %w", ErrInvalid, source, err)
 		}
+		f.Changed = false // on the command line it was not: whoever asks again gets the same answer
 		return source, nil
 	}
 	return "default", nil

@@ -175,3 +175,25 @@ func TestThePasswordIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+func TestHiddenFlagsAreNotShownAndAskingTwiceAnswersTheSame(t *testing.T) {
+	t.Setenv("TIDEMARK_LEASE_TTL", "3s")
+	f := newFlags()
+	f.set.Bool("secret-door", false, "")
+	if err := f.set.MarkHidden("secret-door"); err != nil {
+		t.Fatal(err)
+	}
+	first, err1 := settings.Apply(f.set, nil)
+	second, err2 := settings.Apply(f.set, nil)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Error(diff)
+	}
+	for _, s := range first {
+		if s.Name == "secret-door" {
+			t.Errorf("shown: %+v", s)
+		}
+	}
+}

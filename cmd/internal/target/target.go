@@ -53,6 +53,8 @@ type Target struct {
 	Log    *redislog.Log
 	Store  *storeredis.Job
 	Client redis.UniversalClient
+	// KeyPrefix stands before {job}: in the keys of records and chunks.
+	KeyPrefix string
 
 	stop func() // ends what watches the client; nil if nothing does yet
 }
@@ -70,7 +72,7 @@ func (f *Flags) Open(ctx context.Context, logger zerolog.Logger) (*Target, error
 	}
 	redislog.Tune(opts)
 	redisconn.LogTo(logger)
-	t := &Target{Job: job, Client: redis.NewUniversalClient(opts)}
+	t := &Target{Job: job, Client: redis.NewUniversalClient(opts), KeyPrefix: f.prefix}
 	if err := f.open(ctx, t, logger); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -99,7 +101,7 @@ func (f *Flags) open(ctx context.Context, t *Target, logger zerolog.Logger) (err
 	t.Log, err = redislog.Open(redislog.Config{
 		Job: t.Job, Client: t.Client, Embedded: f.embedded,
 		OnRetry: func(err error, wait time.Duration) {
-			logger.Warn().Err(err).Dur("again_in", wait).Msg("publish to the log")
+			logger.Warn().Err(err).Dur("again_in_ms", wait).Msg("publish to the log")
 		},
 	})
 	if err != nil {

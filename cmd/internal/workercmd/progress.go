@@ -52,7 +52,11 @@ func (p *progress) say(now, last engine.Progress) engine.Progress {
 		return now
 	}
 	line := p.log.Info().Int64("records_in", now.RecordsIn).Int64("records_out", now.RecordsOut).Int64("late_dropped", now.LateDropped)
-	if now.Watermark != engine.MinWatermark {
+	switch now.Watermark {
+	case engine.MinWatermark:
+	case engine.MaxWatermark:
+		line = line.Str("watermark", "end of input")
+	default:
 		line = line.Time("watermark", time.UnixMilli(now.Watermark).UTC())
 	}
 	if d := now.RecordsIn - last.RecordsIn; d > 0 {

@@ -43,6 +43,8 @@ The input is a file of JSON lines, plain or gzip:
 Every worker reads all of it and keeps the origins whose hash is its share. The output is a file of JSON lines, one for
 each origin and day: number of flights, sum and maximum of delay. Each row is in it exactly once, whatever crashes.
 
+Exit code 0 means that the input has ended; 3 that another process has taken up the task: do not restart this one at once.
+
 A job of your own is a program of about ten lines around package worker; see its example.`,
 		Example: `  worker run --task 1/3 --output out/
   worker run --task 2/3 --input flights.jsonl.gz --output out/two.jsonl --redis redis://10.0.0.5:6379`,
@@ -127,7 +129,11 @@ func (o *options) work(ctx context.Context, t *target.Target, share Share, input
 	sayCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	saying.Go(func() { said.run(sayCtx) })
-	return w.Run(ctx)
+	err = w.Run(ctx)
+	if errors.Is(err, worker.ErrSuperseded) {
+		return cli.Coded(cli.ExitSuperseded, fmt.Errorf("%w; start this one again only when that one has ended: the newer one always wins", err))
+	}
+	return err
 }
 
 func parseMode(s string) (engine.RestoreMode, error) {

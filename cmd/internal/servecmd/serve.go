@@ -1,8 +1,7 @@
-package main
+package servecmd
 
 import (
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,8 @@ type serve struct {
 	config  coordinator.Config
 }
 
-func serveCommand() *cobra.Command {
+// Serve returns the verb.
+func Serve() *cobra.Command {
 	s := &serve{}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -96,6 +96,3 @@ func check(cfg coordinator.Config) error {
 	}
 	return nil
 }
-
-// requestTimeout is how long a request verb waits for its verdict without --wait-timeout.
-const requestTimeout = 2 * time.Minute
