@@ -67,6 +67,7 @@ func write(ctx context.Context, term eventlog.Term, changed map[events.TaskID]ev
 func (l *loop) control(r *reign) eventlog.Control {
 	c := eventlog.Control{
 		Position: l.state.Position(), LatestCompleted: r.latest, TasksVersion: l.state.TasksVersion(), Finished: r.finished,
+		Expected: len(l.cfg.Tasks),
 	}
 	for _, p := range l.undecided(r) {
 		c.Pending = append(c.Pending, eventlog.PendingCheckpoint{

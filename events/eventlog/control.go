@@ -21,6 +21,8 @@ type Control struct {
 	LatestCompleted events.CheckpointID
 	// Pending are the checkpoints that wait for acks, by id.
 	Pending []PendingCheckpoint
+	// Expected is how many tasks the coordinator expects; 0 when that is not known, or when it counts acks of any tasks.
+	Expected int
 	// TasksVersion rises after each change of an assignment.
 	TasksVersion int64
 	// Finished says that the job is over: no further checkpoint will come.
@@ -46,6 +48,7 @@ type controlWire struct {
 	Position        events.Position      `json:"position"`
 	LatestCompleted *events.CheckpointID `json:"latest_completed,omitempty"`
 	Pending         []pendingWire        `json:"pending,omitempty"`
+	Expected        int                  `json:"expected,omitempty"`
 	TasksVersion    int64                `json:"tasks_version"`
 	Finished        bool                 `json:"finished,omitempty"`
 }
@@ -62,7 +65,7 @@ type pendingWire struct {
 func (c Control) Encode() ([]byte, error) {
 	w := controlWire{
 		Epoch: c.Epoch, Instance: c.Instance, Position: c.Position, LatestCompleted: optional(c.LatestCompleted),
-		TasksVersion: c.TasksVersion, Finished: c.Finished,
+		Expected: c.Expected, TasksVersion: c.TasksVersion, Finished: c.Finished,
 	}
 	for _, p := range c.Pending {
 		w.Pending = append(w.Pending, pendingWire(p))
@@ -82,7 +85,7 @@ func DecodeControl(b []byte) (Control, error) {
 	}
 	c := Control{
 		Epoch: w.Epoch, Instance: w.Instance, Position: w.Position, LatestCompleted: required(w.LatestCompleted),
-		TasksVersion: w.TasksVersion, Finished: w.Finished,
+		Expected: w.Expected, TasksVersion: w.TasksVersion, Finished: w.Finished,
 	}
 	for _, p := range w.Pending {
 		c.Pending = append(c.Pending, PendingCheckpoint(p))

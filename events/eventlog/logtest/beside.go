@@ -36,7 +36,7 @@ func control(r *rig) {
 		r.check("write", term.WriteControl(r.ctx, eventlog.Control{TasksVersion: int64(i), LatestCompleted: events.NoCheckpoint}))
 	}
 	want := eventlog.Control{
-		Position: events.Position{Ms: 5, Seq: 6}, LatestCompleted: 0, TasksVersion: 3, Finished: true,
+		Position: events.Position{Ms: 5, Seq: 6}, LatestCompleted: 0, Expected: 2, TasksVersion: 3, Finished: true,
 		Pending: []eventlog.PendingCheckpoint{
 			{ID: 0, Type: "savepoint", Epoch: 1, JoiningEvent: `ü"`, TriggeredAt: 17}, {ID: 9, Type: "checkpoint"},
 		},
