@@ -26,7 +26,7 @@ type attempt struct {
 	cutting *cutting               // under way; nil if none
 	stored  map[events.Digest]bool // chunks of the newest cut that was stored
 	ended   bool                   // the input has ended and everything is flushed
-	asked   time.Time              // when a last checkpoint was last asked for
+	asked   asked                  // the newest request for a last checkpoint
 	known   assignedVersion        // the assignments as of when ours was last read
 	last    eventlog.Control
 
@@ -177,6 +177,9 @@ func (a *attempt) inputEnded(ctx context.Context, err error) error {
 
 // level brings the attempt level with the coordinator's newest state. done says that the task has finished.
 func (a *attempt) level(ctx, life context.Context, wg *sync.WaitGroup) (done bool, err error) {
+	if err := a.checkShare(a.last); err != nil {
+		return false, err
+	}
 	if err := a.stillAssigned(ctx); err != nil {
 		return false, err
 	}

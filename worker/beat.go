@@ -69,6 +69,16 @@ func (a *attempt) beatOnce(ctx context.Context) error {
 	return err
 }
 
+// lastBeat gives one more sign of life. That it does not arrive is no reason to wait, or to fail: the goroutine that beats
+// goes on.
+func (a *attempt) lastBeat(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.PresenceTTL/10)
+	defer cancel()
+	if err := a.beatOnce(ctx); err != nil {
+		a.log.Debug().Err(err).Msg("give a last sign of life")
+	}
+}
+
 // progress is how far the pipeline has come, for the reader; nothing before it is built.
 func (a *attempt) progress() ([]byte, error) {
 	pipeline := a.pulse.pipeline.Load()

@@ -56,7 +56,9 @@ type Start struct {
 // Config says which task of which job to work on, and how. Task, Build, Log and Store are mandatory.
 type Config struct {
 	Task events.TaskID
-	// Index and Count are handed to Build: this is share Index, from 0, of Count. Count 0 means 1.
+	// Index and Count are handed to Build: this is share Index, from 0, of Count. A Count that is set must be the number of
+	// tasks that the coordinator expects, see [ErrShare]; a job whose tasks are not shares of one input leaves it at 0, which
+	// means 1 and is not compared.
 	Index, Count int
 	// Build makes the pipeline. It is called once for each attempt.
 	Build func(Start) (Pipeline, error)

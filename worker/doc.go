@@ -20,7 +20,8 @@
 //  4. An attempt that could not give a sign of life for as long as one lives, or sees a later attempt, stops writing. It
 //     registers anew, unless another process has the task by then: two processes never take it from each other in turns.
 //  5. A task has finished when a checkpoint that was cut after the end of its input is completed and committed.
-//  6. Unchanged state is stored in the same chunks, see docs/store-format.md.
+//  6. A worker that was told its share works only for a coordinator that expects as many tasks as there are shares.
+//  7. Unchanged state is stored in the same chunks, see docs/store-format.md.
 //
 // # Concurrency
 //
@@ -42,6 +43,7 @@
 //	another process has the task                       ends: ErrSuperseded
 //	the log lost the registration (flush, failover)    registers anew
 //	a restore point that cannot be put in place        ends: ErrRestore, nothing was processed
+//	told another number of shares than tasks expected  ends: ErrShare, before it processes anything or any further
 //	a function of the job fails                        declines what is pending, ends with operator and position
 //	Run's context ends                                 stores the cut under way, declines the rest, ends with nil
 //

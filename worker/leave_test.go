@@ -252,7 +252,8 @@ func TestATaskFinishesWithACompletedCheckpointOfItsEnd(t *testing.T) {
 		if r.ended() || count[*events.TaskFinished](s) > 0 {
 			t.Fatal("finished with a checkpoint that was cut before the end")
 		}
-		again := next[*events.CheckpointRequested](s) // the first was refused
+		s.write() // the first was refused
+		again := next[*events.CheckpointRequested](s)
 		if again.Request == request.Request {
 			t.Error("the same request, which is answered already")
 		}

@@ -54,30 +54,51 @@ func (a *attempt) pending(o order) bool {
 	return slices.ContainsFunc(a.last.Pending, func(p eventlog.PendingCheckpoint) bool { return orderOf(p) == o })
 }
 
-// lastRetry is how long a task that has read all its input waits for a checkpoint before it asks again.
+// lastRetry is how long a task that has read all its input waits for a checkpoint before it asks again, at the least.
 const lastRetry = 5 * time.Second
 
+// asked is a request for a last checkpoint.
+type asked struct {
+	request events.RequestID
+	when    time.Time
+	arrived bool
+	before  stateID // the newest state when it was made
+}
+
 // askForLast asks for the checkpoint that holds the end state: a job without an interval would never have one. Nothing is
-// asked for while any is pending: when that one ends, what has been asked for by others may serve this task too.
+// asked for while any is pending: when that one ends, what has been asked for by others may serve this task too. A request
+// that is in the log stands there until a coordinator answers it, so the next is made only when the coordinator has shown
+// life since; one that may not have arrived is said again under its id.
 func (a *attempt) askForLast(ctx context.Context) {
 	waiting := a.cutting != nil || len(a.last.Pending) > 0 || slices.ContainsFunc(a.cuts, func(c cut) bool { return c.after })
-	if !a.ended || waiting || time.Since(a.asked) < lastRetry {
+	newest := stateOf(a.last)
+	if !a.ended || waiting || newest == (stateID{}) || time.Since(a.asked.when) < lastRetry {
+		return // with no state read yet the first would look like life
+	}
+	if a.asked.request == "" || newest != a.asked.before {
+		a.asked = asked{request: "last-" + events.RequestID(eventlog.NewInstanceID()), before: newest}
+	}
+	if a.asked.arrived {
 		return
 	}
-	a.asked = time.Now()
+	a.asked.when = time.Now()
 	e := &events.CheckpointRequested{
-		Request: "last-" + events.RequestID(eventlog.NewInstanceID()), Type: events.TypeCheckpoint,
+		Request: a.asked.request, Type: events.TypeCheckpoint,
 		Cause: "end of input", By: fmt.Sprintf("task %s attempt %s", a.cfg.Task, a.assigned.Attempt),
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastRetry)
 	defer cancel()
 	if err := a.publish(ctx, e); err != nil {
 		a.log.Warn().Err(err).Msg("ask for the last checkpoint")
+		return
 	}
+	a.asked.arrived = true
 }
 
-// finish says that the end state is in a completed checkpoint.
+// finish says that the end state is in a completed checkpoint, after a last sign of life with the final progress: it is
+// what the reader sees of the task from then on.
 func (a *attempt) finish(ctx context.Context, final events.CheckpointID) error {
+	a.lastBeat(ctx)
 	e := &events.TaskFinished{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Checkpoint: final}
 	if err := a.publish(ctx, e); err != nil {
 		return err

@@ -17,13 +17,18 @@ type registration struct {
 	epoch    events.Epoch // of the coordinator's state in which the assignment was found
 
 	instance events.InstanceID
-	before   events.Attempt    // the task's newest attempt when we registered
-	at       events.Position   // the registration is in the log up to here; End when that is not known
-	first    events.InstanceID // the coordinator of the first state seen
-	seen     bool              // a state has been seen
-	version  assignedVersion   // of the assignments that were read last
+	before   events.Attempt  // the task's newest attempt when we registered
+	at       events.Position // the registration is in the log up to here; End when that is not known
+	first    stateID         // the first state seen
+	seen     bool            // a state has been seen
+	version  assignedVersion // of the assignments that were read last
+	passed   time.Time       // when the coordinator was first seen to have passed the registration over
 	warned   bool
 }
+
+// answerGrace is how long a coordinator that has read a registration may take for the assignment: it is written a moment
+// later, and after a restart only when the restore point has landed.
+const answerGrace = 5 * time.Second
 
 // register announces a new instance and waits until the coordinator has given it an attempt.
 func (w *Worker) register(ctx context.Context) (registration, error) {
@@ -79,9 +84,15 @@ func (w *Worker) await(ctx context.Context, r *registration) error {
 // nothing has given the task to one that registered later, or does not expect the task, or has lost the registration.
 func (w *Worker) look(ctx context.Context, r *registration, c eventlog.Control) (done bool, err error) {
 	if !r.seen {
-		r.seen, r.first = true, c.Instance
+		r.seen, r.first = true, stateOf(c)
 	}
 	folded := !c.Position.Before(r.at)
+	if err := w.checkShare(c); err != nil {
+		if !folded && stateOf(c) == r.first {
+			return false, nil // it may be what a coordinator left that is long gone
+		}
+		return false, err
+	}
 	if versionOf(c) == r.version && !folded {
 		return false, nil
 	}
@@ -98,9 +109,11 @@ func (w *Worker) look(ctx context.Context, r *registration, c eventlog.Control) 
 		return false, nil
 	case ok && now.Attempt > r.before && w.alive(ctx, now.Instance):
 		return false, fmt.Errorf("task %s: %w: instance %s in attempt %s", w.cfg.Task, ErrSuperseded, now.Instance, now.Attempt)
-	case c.Instance != r.first:
+	case c.Instance != r.first.instance:
 		return false, fmt.Errorf("task %s, instance %s: %w", w.cfg.Task, r.instance, errForgotten)
-	case !r.warned:
+	case r.passed.IsZero():
+		r.passed = time.Now()
+	case !r.warned && time.Since(r.passed) >= answerGrace:
 		r.warned = true
 		w.log.Warn().Msg("the coordinator has read the registration and assigned nothing yet; does it expect this task?")
 	}
