@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func TestCheckFindsMissingAndDoubledRows(t *testing.T) {
 	changed := append([]flights.Day(nil), rows...)
 	changed[5].Sum++
 	for name, bad := range map[string][]flights.Day{
-		"missing": rows[1:], "doubled": append(rows[:len(rows):len(rows)], rows[7]), "changed": changed, "nothing": nil,
+		"missing": rows[1:], "doubled": append(slices.Clip(rows), rows[7]), "changed": changed, "nothing": nil,
 	} {
 		if err := flights.Check(bad); !errors.Is(err, flights.ErrWrong) {
 			t.Errorf("%s: %v", name, err)
