@@ -72,6 +72,39 @@ func TestAJobOnAClusterIsForgotten(t *testing.T) {
 	}
 }
 
+// TestAJobWhoseStateIsGoneIsStartedAnew is what docs/operations.md says to do.
+func TestAJobWhoseStateIsGoneIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	s := testredis.Start(t)
+	c := s.Client(t)
+	j, serve, all := running(t, s)
+	j.must("trigger")
+	serve.kill()
+	for _, w := range all {
+		w.kill()
+	}
+	chunks := c.Keys(t.Context(), "streaming:runtime:checkpoint:{e2e}:state:*").Val()
+	if len(chunks) == 0 || c.Del(t.Context(), chunks...).Err() != nil {
+		t.Fatalf("chunks %v", chunks)
+	}
+	serve = j.serve()
+	serve.logged("a completed checkpoint cannot be restored any more")
+	w := j.start("worker", "run", "--task", "1/3", "--output", j.dir+"/")
+	if code := w.wait(); code != 1 || !strings.Contains(w.err.String(), "restore failed: checkpoint 0") {
+		t.Errorf("a worker whose state is gone ends with %d", code)
+	}
+	serve.kill()
+	j.must("forget", "--yes", "--force")
+	serve = j.serve()
+	all = j.work("100")
+	for _, w := range all {
+		w.logged("restored")
+	}
+	if out := j.must("trigger"); !strings.Contains(out, "checkpoint 0 completed") {
+		t.Errorf("the job that was started anew says %s", out)
+	}
+}
+
 func TestAReplacedWorkerEndsWith3(t *testing.T) {
 	t.Parallel()
 	s := testredis.Start(t)
