@@ -95,7 +95,7 @@ func TestAJobWhoseStateIsGoneIsStartedAnew(t *testing.T) {
 	}
 	serve.kill()
 	j.must("forget", "--yes", "--force")
-	serve = j.serve()
+	j.serve()
 	all = j.work("100")
 	for _, w := range all {
 		w.logged("restored")
@@ -103,15 +103,4 @@ func TestAJobWhoseStateIsGoneIsStartedAnew(t *testing.T) {
 	if out := j.must("trigger"); !strings.Contains(out, "checkpoint 0 completed") {
 		t.Errorf("the job that was started anew says %s", out)
 	}
-}
-
-func TestAReplacedWorkerEndsWith3(t *testing.T) {
-	t.Parallel()
-	s := testredis.Start(t)
-	j, _, all := running(t, s)
-	second := j.start("worker", "run", "--task", "1/3", "--rate", "100", "--output", j.dir+"/second/")
-	if code := all[0].wait(); code != 3 || !strings.Contains(all[0].err.String(), "another worker has taken up the task") {
-		t.Errorf("exit code %d", code)
-	}
-	second.logged("restored")
 }

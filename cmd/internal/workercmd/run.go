@@ -43,7 +43,8 @@ The input is a file of JSON lines, plain or gzip:
 Every worker reads all of it and keeps the origins whose hash is its share. The output is a file of JSON lines, one for
 each origin and day: number of flights, sum and maximum of delay. Each row is in it exactly once, whatever crashes.
 
-Exit code 0 means that the input has ended; 3 that another process has taken up the task: do not restart this one at once.
+Exit code 0 means that the input has ended; 2 that the command or its share is wrong; 3 that another process has taken up the
+task: do not restart this one at once.
 
 A job of your own is a program of about ten lines around package worker; see its example.`,
 		Example: `  worker run --task 1/3 --output out/
@@ -129,11 +130,19 @@ func (o *options) work(ctx context.Context, t *target.Target, share Share, input
 	sayCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	saying.Go(func() { said.run(sayCtx) })
-	err = w.Run(ctx)
-	if errors.Is(err, worker.ErrSuperseded) {
+	return exitOf(w.Run(ctx))
+}
+
+// exitOf gives an error of the worker its exit code: two of them a restart does not mend.
+func exitOf(err error) error {
+	switch {
+	case errors.Is(err, worker.ErrSuperseded):
 		return cli.Coded(cli.ExitSuperseded, fmt.Errorf("%w; start this one again only when that one has ended: the newer one always wins", err))
+	case errors.Is(err, worker.ErrShare):
+		return cli.Usage(err)
+	default:
+		return err
 	}
-	return err
 }
 
 func parseMode(s string) (engine.RestoreMode, error) {
