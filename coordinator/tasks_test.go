@@ -70,6 +70,7 @@ func TestNoTriggerBeforeEveryExpectedTaskIsRestored(t *testing.T) {
 		if len(cp.State) != 3 {
 			t.Errorf("the record holds %d handles", len(cp.State))
 		}
+		synctest.Wait() // the announcement follows the landing, and Wait returns between them
 		control, _, err := w.log.LatestControl(t.Context())
 		if err != nil || control.LatestCompleted != h.ID || len(control.Pending) != 0 {
 			t.Errorf("control: %+v, %v", control, err)
