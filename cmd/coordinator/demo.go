@@ -25,7 +25,8 @@ const (
 	demoSeconds  = 12
 	demoRate     = flights.Lines / demoSeconds // lines a second and worker
 	demoInterval = time.Second
-	demoLife     = 2 * time.Second // of a lease and of a sign of life: short, so that the story is
+	demoLease    = 2 * time.Second // short, so that the story is
+	demoLife     = 3 * time.Second // of a sign of life: a busy machine must be able to give three of them in it
 	demoLimit    = 90 * time.Second
 )
 

@@ -64,7 +64,7 @@ func (d *demo) startAll(ctx context.Context, s *story) error {
 
 func (d *demo) startCoordinator() (err error) {
 	d.coord, err = d.startSelf("coordinator", d.died, "serve", "--tasks", fmt.Sprint(demoWorkers), "--interval", demoInterval.String(),
-		"--lease-ttl", demoLife.String(), "--presence-ttl", demoLife.String(), "--retain", "3", "--log-level", "debug")
+		"--lease-ttl", demoLease.String(), "--presence-ttl", demoLife.String(), "--retain", "3", "--log-level", "debug")
 	return err
 }
 
