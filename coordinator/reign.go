@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/projection"
@@ -108,7 +110,11 @@ func (l *loop) endReign(cause error) {
 	if l.reign == nil {
 		return
 	}
-	l.log.Warn().Int64("epoch", int64(l.reign.term.Epoch())).Err(cause).Msg("no longer leading")
+	level := zerolog.WarnLevel
+	if errors.Is(cause, ErrClosed) { // our own shutdown
+		level = zerolog.DebugLevel
+	}
+	l.log.WithLevel(level).Int64("epoch", int64(l.reign.term.Epoch())).Err(cause).Msg("no longer leading")
 	l.reign.cancel(errors.Join(errReignOver, cause))
 	close(l.reign.over)
 	for _, c := range l.reign.cleanups {

@@ -41,6 +41,10 @@ func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string
 	if !record.Completed {
 		return nil, errors.New("its record is not completed")
 	}
+	if n := handlesIn(record); a.counted && n > a.cfg.Count {
+		return nil, fmt.Errorf("it was taken by %d tasks and this job has %d; the shares of one number do not hold the state "+
+			"of another: start it with %d tasks again, or anew", n, a.cfg.Count, n)
+	}
 	handle, err := handleOf(record, a.cfg.Task)
 	if err != nil {
 		return nil, err
@@ -65,6 +69,21 @@ func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string
 		return nil, err
 	}
 	return unpack(pieces)
+}
+
+// handlesIn counts the tasks whose state the record names. Entries that tasks have put there by hand are none.
+func handlesIn(record *store.Checkpoint) int {
+	n := 0
+	for key := range record.State {
+		value, ok, err := store.Get[json.RawMessage](record.State, key)
+		if err != nil || !ok {
+			continue
+		}
+		if h, err := events.DecodeHandle(value); err == nil && len(h.Chunks) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func handleOf(record *store.Checkpoint, task events.TaskID) (events.StateHandle, error) {

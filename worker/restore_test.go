@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -94,7 +95,21 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 		restore events.CheckpointID
 		is      error
 		says    string
+		count   int // shares that the worker was told of
 	}{
+		"it was taken by more tasks than there are now": {
+			arrange: func(s *stage, ack *events.TaskAcked) {
+				s.record(5, task, ack.Handle, false)
+				b, err := ack.Handle.Encode(nil)
+				s.must(err)
+				_, err = s.fenced().Complete(s.Context(), 5, func(cp *store.Checkpoint) error {
+					cp.State["task-1"], cp.State["task-2"], cp.State["note"] = json.RawMessage(b), json.RawMessage(b), "no handle"
+					return nil
+				})
+				s.must(err)
+			},
+			restore: 5, says: "taken by 3 tasks and this job has 2", count: 2,
+		},
 		"the record is missing": {restore: 4, is: store.ErrNotFound, says: "checkpoint 4"},
 		"the record is open": {
 			arrange: func(s *stage, ack *events.TaskAcked) { s.record(5, task, ack.Handle, false) },
@@ -156,7 +171,9 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 				}
 				j := newJob()
 				j.rows = rowsOf(t, 1, 2)
-				r := s.run(j.config())
+				cfg := j.config()
+				cfg.Count = tt.count
+				r := s.run(cfg)
 				s.admit(tt.restore)
 				err := r.wait()
 				if !errors.Is(err, worker.ErrRestore) || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ task: do not restart this one at once.
 
 A job of your own is a program of about ten lines around package worker; see its example.`,
 		Example: `  worker run --task 1/3 --output out/
-  worker run --task 2/3 --input flights.jsonl.gz --output out/two.jsonl --redis redis://10.0.0.5:6379`,
+  worker run --task 2/3 --input flights.jsonl.gz --output out/task-2.jsonl --redis redis://10.0.0.5:6379`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -92,6 +93,9 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer removeInput()
+	if err := checkOutput(o.output, share); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(outputPath(o.output, share.Task().String())), 0o755); err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
@@ -174,6 +178,17 @@ func (o *options) openInput() (path string, remove func(), err error) {
 		return "", nil, err
 	}
 	return path, remove, nil
+}
+
+// checkOutput refuses a file that looks like one for all shares: the first of them to end would take the others' parts for
+// its own leftovers.
+func checkOutput(output string, share Share) error {
+	path := outputPath(output, share.Task().String())
+	if share.Count > 1 && !strings.Contains(filepath.Base(path), strconv.Itoa(share.Number)) {
+		return cli.Usagef("--output %q: with %d shares it is a folder, or a file of this share alone with its number in the name, such as %s.jsonl",
+			output, share.Count, share.Task())
+	}
+	return nil
 }
 
 // outputPath is the file for a task's rows.
