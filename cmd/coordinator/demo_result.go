@@ -97,6 +97,7 @@ func (d *demo) showNext(id events.CheckpointID) {
 	d.screen.line("")
 	if !d.keep {
 		d.screen.line("  To look around in it, keep it running: %s", keepCommand())
+		d.screen.line("  and then try status, list --status failed, show %s and log --ended; it prints them in full.", id)
 		return
 	}
 	flags := strings.Join(append([]string{"--redis", redisconn.Redact(d.redisURL)}, d.args...), " ")
