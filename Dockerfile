@@ -8,7 +8,7 @@ RUN go mod download
 COPY . .
 ARG VERSION=dev
 # .git is not in the build context, so the version comes as an argument.
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/tidemark-stream/tidemark/cmd/internal/cli.Version=${VERSION}" -o /image/bin/ ./cmd/... \
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/tidemark-stream/tidemark/internal/cli.Version=${VERSION}" -o /image/bin/ ./cmd/... \
  && mkdir /image/out
 
 FROM scratch

@@ -66,7 +66,7 @@ figures: redis ## Run the benchmarks of docs/benchmarks.md, one after the other
 
 .PHONY: build
 build: ## Build static binaries into ./bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/tidemark-stream/tidemark/cmd/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/tidemark-stream/tidemark/internal/cli.Version=$(VERSION)' -o bin/ ./cmd/...
 
 .PHONY: up
 up: ## Start Redis, a coordinator and three workers in containers

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/examples/flights"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/target"
 )
 
 // The demo's numbers: three workers share 20 000 records, which take about twelve seconds.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 // child is a process that the demo started. The methods of a nil child do nothing.

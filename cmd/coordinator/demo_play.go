@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/examples/flights"
+	"github.com/tidemark-stream/tidemark/internal/tasks"
 )
 
 // play starts the processes, does them harm, and returns when all workers have finished.
@@ -70,7 +70,7 @@ func (d *demo) startCoordinator() (err error) {
 
 func (d *demo) startWorker(ctx context.Context, s *story, i int) (err error) {
 	died := func(err error) {
-		if errors.Unwrap(err) != nil || !s.hasFinished(ctx, workercmd.TaskID(i+1)) {
+		if errors.Unwrap(err) != nil || !s.hasFinished(ctx, tasks.ID(i+1)) {
 			d.died(err)
 		}
 	}
@@ -88,7 +88,7 @@ func (d *demo) killWorker(ctx context.Context, s *story) error {
 	if err := d.startWorker(ctx, s, i); err != nil {
 		return err
 	}
-	return s.await(ctx, func() bool { return s.attempts[workercmd.TaskID(i+1)] >= 2 })
+	return s.await(ctx, func() bool { return s.attempts[tasks.ID(i+1)] >= 2 })
 }
 
 // killCoordinator kills the coordinator and starts it again; the lease of the dead one has to lapse first.
@@ -104,7 +104,7 @@ func (d *demo) killCoordinator(ctx context.Context, s *story) error {
 // pauseWorker stops a worker for longer than it may be silent, lets another one take its place, and wakes it.
 func (d *demo) pauseWorker(ctx context.Context, s *story) error {
 	const i = 2
-	old, task := d.work[i], workercmd.TaskID(i+1)
+	old, task := d.work[i], tasks.ID(i+1)
 	d.screen.act("kill -STOP: worker %d (pid %d) stands still and does not know it", i+1, old.pid())
 	old.mayEnd.Store(true) // it will see that it was replaced
 	if err := old.pause(); err != nil {
@@ -151,10 +151,10 @@ func (d *demo) awaitWorkers(ctx context.Context) error {
 
 // showProgress draws how far each worker has come.
 func (d *demo) showProgress(ctx context.Context) {
-	tasks := make([]events.TaskID, demoWorkers)
+	all := make([]events.TaskID, demoWorkers)
 	names := make([]string, demoWorkers)
-	for i := range tasks {
-		tasks[i], names[i] = workercmd.TaskID(i+1), workercmd.TaskID(i+1).String()
+	for i := range all {
+		all[i], names[i] = tasks.ID(i+1), tasks.ID(i+1).String()
 	}
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -165,11 +165,11 @@ func (d *demo) showProgress(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		seen, err := d.job.Log.Presences(ctx, tasks)
+		seen, err := d.job.Log.Presences(ctx, all)
 		if err != nil {
 			continue // it is only a picture
 		}
-		for i, task := range tasks {
+		for i, task := range all {
 			if p, ok := seen[task]; ok {
 				shares[i] = max(shares[i], progressOf(p))
 			}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/examples/flights"
+	"github.com/tidemark-stream/tidemark/internal/redisconn"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 

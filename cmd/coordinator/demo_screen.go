@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/cli"
 )
 
 // screen tells the story: lines that stay, and on a terminal one line at the bottom that shows how far it has come.

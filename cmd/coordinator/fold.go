@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/target"
 )
 
 // forget is the flags of the verb.

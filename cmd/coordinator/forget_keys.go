@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/target"
 )
 
 // prefixesOf are what every key of the job begins with, one of the two.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/target"
 )
 
 // errNobodyLeads is wrapped by what [lease.leads] returns.

@@ -6,9 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/cli"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 

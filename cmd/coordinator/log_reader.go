@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/target"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 

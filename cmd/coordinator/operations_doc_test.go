@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tidemark-stream/tidemark/cmd/internal/servecmd"
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/operations.md anew")

@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
 	"github.com/tidemark-stream/tidemark/projection"
 	"github.com/tidemark-stream/tidemark/projection/view"
 )

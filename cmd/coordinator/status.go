@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 

@@ -4,9 +4,9 @@ package main
 import (
 	"os"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/servecmd"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
+	"github.com/tidemark-stream/tidemark/internal/cli"
 )
 
 func main() {

@@ -117,7 +117,7 @@ func standard(path string) bool {
 
 // speaksRedis are the only trees that import a Redis client, or the embedded server.
 var speaksRedis = []string{
-	"events/eventlog", "store/redis", "cmd", "examples", "internal/testredis",
+	"events/eventlog", "store/redis", "cmd", "examples", "internal/redisconn", "internal/target", "internal/testredis",
 }
 
 func TestOnlyTheEdgeSpeaksRedis(t *testing.T) {
@@ -128,6 +128,25 @@ func TestOnlyTheEdgeSpeaksRedis(t *testing.T) {
 		for _, path := range p.Imports {
 			if under(path, "github.com/redis/go-redis") || under(path, "github.com/alicebob/miniredis") {
 				t.Errorf("%s imports %s: only %v speak Redis", p.rel(), path, speaksRedis)
+			}
+		}
+	}
+}
+
+// wiring is what programs are made of beside the libraries, and programs are the trees that may reach it.
+var (
+	wiring   = []string{"internal/cli", "internal/redisconn", "internal/settings", "internal/target"}
+	programs = []string{"cmd", "examples", "internal"}
+)
+
+func TestNoLibraryReachesTheWiringOfPrograms(t *testing.T) {
+	for _, p := range packages(t) {
+		if underAny(p.rel(), programs) {
+			continue
+		}
+		for _, dep := range ours(p.Deps) {
+			if underAny(dep, wiring) {
+				t.Errorf("%s reaches %s: programs are wired from libraries, never the other way", p.rel(), dep)
 			}
 		}
 	}

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
-	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/coordinator"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
+	"github.com/tidemark-stream/tidemark/internal/tasks"
 	"github.com/tidemark-stream/tidemark/store/memory"
 )
 
@@ -68,7 +68,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 		return cli.Usagef("one of --tasks and --required-acks is needed: which tasks must take part? (--tasks 3)")
 	}
 	if s.tasks != "" {
-		if cfg.Tasks, err = workercmd.ParseTasks(s.tasks); err != nil {
+		if cfg.Tasks, err = tasks.Parse(s.tasks); err != nil {
 			return cli.Usagef("--tasks: %w", err)
 		}
 	}

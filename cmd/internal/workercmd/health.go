@@ -8,9 +8,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
+	"github.com/tidemark-stream/tidemark/internal/tasks"
 	"github.com/tidemark-stream/tidemark/projection"
 )
 
@@ -28,7 +29,7 @@ container's health check.`,
   worker health --task 1/3 -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			share, err := ParseShare(task)
+			share, err := tasks.ParseShare(task)
 			if err != nil {
 				return cli.Usagef("--task: %w", err)
 			}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
+	"github.com/tidemark-stream/tidemark/internal/cli"
 )
 
 // One file for several shares would lose rows: the first to end takes the others' parts for its own leftovers.

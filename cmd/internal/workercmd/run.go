@@ -13,10 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/cli"
-	"github.com/tidemark-stream/tidemark/cmd/internal/target"
 	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/examples/flights"
+	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/internal/target"
+	"github.com/tidemark-stream/tidemark/internal/tasks"
 	"github.com/tidemark-stream/tidemark/worker"
 )
 
@@ -81,7 +82,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	share, err := ParseShare(o.task)
+	share, err := tasks.ParseShare(o.task)
 	if err != nil {
 		return cli.Usagef("--task: %w", err)
 	}
@@ -108,7 +109,7 @@ func (o *options) run(cmd *cobra.Command) error {
 }
 
 // work runs the task and says now and then how far it has come.
-func (o *options) work(ctx context.Context, t *target.Target, share Share, input string) error {
+func (o *options) work(ctx context.Context, t *target.Target, share tasks.Share, input string) error {
 	said := &progress{every: o.every, log: t.Logger.With().Stringer("job", t.Job).Stringer("task", share.Task()).Logger()}
 	cfg := o.config
 	cfg.Task, cfg.Index, cfg.Count = share.Task(), share.Number-1, share.Count
@@ -182,7 +183,7 @@ func (o *options) openInput() (path string, remove func(), err error) {
 
 // checkOutput refuses a file that looks like one for all shares: the first of them to end would take the others' parts for
 // its own leftovers.
-func checkOutput(output string, share Share) error {
+func checkOutput(output string, share tasks.Share) error {
 	path := outputPath(output, share.Task().String())
 	if share.Count > 1 && !strings.Contains(filepath.Base(path), strconv.Itoa(share.Number)) {
 		return cli.Usagef("--output %q: with %d shares it is a folder, or a file of this share alone with its number in the name, such as %s.jsonl",

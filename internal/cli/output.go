@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 // Output is the -o flag of a command: text for people, json for programs.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 type flags struct {

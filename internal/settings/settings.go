@@ -13,7 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
+	"github.com/tidemark-stream/tidemark/internal/redisconn"
 )
 
 // Prefix starts every environment variable that is read, but for REDIS_URL.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 // Version is set by the linker (-X …cli.Version=v1.2.3); otherwise the module's or the commit's.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
-	"github.com/tidemark-stream/tidemark/cmd/internal/settings"
+	"github.com/tidemark-stream/tidemark/internal/redisconn"
+	"github.com/tidemark-stream/tidemark/internal/settings"
 )
 
 // The exit codes.

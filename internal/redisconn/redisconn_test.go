@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tidemark-stream/tidemark/cmd/internal/redisconn"
+	"github.com/tidemark-stream/tidemark/internal/redisconn"
 	"github.com/tidemark-stream/tidemark/internal/testredis"
 )
 
