@@ -1,0 +1,137 @@
+package nexmark_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tidemark-stream/tidemark/engine"
+	"github.com/tidemark-stream/tidemark/engine/nexmark"
+)
+
+// Each query by the engine, and by hand, in turn within each iteration, so that what else the machine does hits both. Rows go
+// to a function that adds them up. Under "memory" the events are made beforehand, so that the times are those of the
+// queries alone; under "generated" both make them as they go, the engine beside the pipeline.
+
+const (
+	benchEvents = 500_000 // 50 s of event time, as much as to have a thousand auctions open, and 29 windows of Q5
+	benchBatch  = 1000
+)
+
+// contest is one query in both forms: each runs a source to its end.
+type contest struct {
+	name   string
+	engine func(b *testing.B, src engine.Source[nexmark.Event]) (rows int)
+	byHand func(feed func(loop)) (rows int)
+}
+
+type stream = engine.Stream[nexmark.Event]
+
+// race makes a contest of a query and its loop.
+func race[T any](name string, clock func() int64, query func(stream) engine.Stream[T], byHand func(emit func(T)) loop) contest {
+	return contest{
+		name: name,
+		engine: func(b *testing.B, src engine.Source[nexmark.Event]) (rows int) {
+			g := engine.New(engine.Config{Clock: clock})
+			timed := engine.EventTime(engine.From(g, src), nexmark.Event.Time, engine.Ascending())
+			engine.ForEach(query(timed), func(engine.Context, T) error { rows++; return nil })
+			p, err := g.Build()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := p.Run(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			return rows
+		},
+		byHand: func(feed func(loop)) (rows int) {
+			l := byHand(func(T) { rows++ })
+			feed(l)
+			l.end()
+			return rows
+		},
+	}
+}
+
+func contests() []contest {
+	var engines, loops hand
+	return []contest{
+		race("q1", nil, nexmark.Q1, func(emit func(nexmark.EuroBid)) loop { return &loop1{emit} }),
+		race("q2", nil, nexmark.Q2, func(emit func(nexmark.AuctionPrice)) loop { return &loop2{emit} }),
+		race("q5", nil, nexmark.Q5, func(emit func(nexmark.HotItem)) loop { return newLoop5(0, emit) }),
+		race("q7", nil, nexmark.Q7, func(emit func(nexmark.HighestBid)) loop { return newLoop7(0, emit) }),
+		race("q11", nil, nexmark.Q11, func(emit func(nexmark.Activity)) loop { return newLoop11(0, emit) }),
+		race("q12", engines.clock, func(s stream) engine.Stream[nexmark.Activity] {
+			return nexmark.Q12(engine.Map(s, engines.move), engines.clock)
+		}, func(emit func(nexmark.Activity)) loop { return newLoop12(&loops, emit) }),
+	}
+}
+
+func BenchmarkQueries(b *testing.B) {
+	gen := generator(b, nexmark.Config{Events: benchEvents})
+	events := take(gen, benchEvents)
+	memory := engine.Slice(events)
+	fromMemory := func(l loop) {
+		for at := 0; at < benchEvents; at += benchBatch {
+			l.add(events[at : at+benchBatch])
+		}
+	}
+	batch := make([]nexmark.Event, benchBatch)
+	generated := func(l loop) {
+		for at := 0; at < benchEvents; at += benchBatch {
+			for i := range batch {
+				batch[i] = gen.Event(int64(at + i))
+			}
+			l.add(batch)
+		}
+	}
+	for _, c := range contests() {
+		for _, procs := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/memory/procs=%d", c.name, procs), func(b *testing.B) { c.run(b, procs, memory, fromMemory) })
+			b.Run(fmt.Sprintf("%s/generated/procs=%d", c.name, procs), func(b *testing.B) { c.run(b, procs, gen, generated) })
+		}
+	}
+}
+
+// run reports both, and the engine as a share of the loop.
+func (c contest) run(b *testing.B, procs int, src engine.Source[nexmark.Event], feed func(loop)) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	var tLoop, tEngine time.Duration
+	n := 0
+	for b.Loop() {
+		start := time.Now()
+		want := c.byHand(feed)
+		middle := time.Now()
+		got := c.engine(b, src)
+		tLoop, tEngine = tLoop+middle.Sub(start), tEngine+time.Since(middle)
+		if got != want || got == 0 {
+			b.Fatal(got, "rows, by hand", want)
+		}
+		n++
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(benchEvents*n)/tEngine.Seconds(), "records/s")
+	b.ReportMetric(float64(benchEvents*n)/tLoop.Seconds(), "loop-records/s")
+	b.ReportMetric(tLoop.Seconds()/tEngine.Seconds(), "share-of-loop")
+}
+
+// BenchmarkGenerator is the cost of the events alone.
+func BenchmarkGenerator(b *testing.B) {
+	for _, disorder := range []int64{1, 1000} {
+		b.Run(fmt.Sprintf("disorder=%d", disorder), func(b *testing.B) {
+			gen := generator(b, nexmark.Config{Disorder: disorder})
+			b.ReportAllocs()
+			n, sum := int64(0), int64(0)
+			for b.Loop() {
+				e := gen.Event(n)
+				sum += e.Time()
+				n++
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+			if sum == 0 {
+				b.Fatal("no times")
+			}
+		})
+	}
+}
