@@ -149,8 +149,11 @@ func TestQueries(t *testing.T) {
 // Where several are the most, all of them are; the generator hardly ever makes equal prices.
 func TestHighestBidsMayBeEqual(t *testing.T) {
 	bids := []nexmark.Bid{
-		{Auction: 1, Price: 500, Time: 0}, {Auction: 2, Price: 700, Time: 9_999}, {Auction: 3, Price: 700, Time: 1},
-		{Auction: 4, Price: 600, Time: 2}, {Auction: 5, Price: 700, Time: 10_000},
+		{Auction: 1, Price: 500, Time: 0},
+		{Auction: 2, Price: 700, Time: 9_999},
+		{Auction: 3, Price: 700, Time: 1},
+		{Auction: 4, Price: 600, Time: 2},
+		{Auction: 5, Price: 700, Time: 10_000},
 	}
 	var events []nexmark.Event
 	for _, b := range bids {
