@@ -27,7 +27,7 @@ type bucket[Acc any] struct {
 
 // buckets is the state of a window operator: every open bucket, and which to emit next.
 type buckets[K comparable, Acc any] struct {
-	name     string
+	scope
 	assigner string
 	table    *state.Table[bucketKey[K], bucket[Acc]]
 	wm       int64
@@ -55,32 +55,46 @@ func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
 	b.open[i].keys = append(b.open[i].keys, k.Key)
 }
 
-func (b *buckets[K, Acc]) partName() string { return b.name }
-
 // cut gives the buckets. Behind the table, the manifest has: assigner | watermark as a signed varint.
 func (b *buckets[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	f := b.table.Freeze()
 	manifest := binary.AppendVarint(appendString(f.AppendManifest(nil), b.assigner), b.wm)
-	return tableItems(b.name, f, manifest), nil
+	return tableItems(b.scope, f, manifest), nil
 }
 
 func (b *buckets[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
-	table, rest, err := loadTable(items, b.name, b.table, func(k bucketKey[K], v bucket[Acc]) Entry {
+	tail := windowTail{kind: b.assigner, wm: MaxWatermark}
+	table, err := loadTable(items, b.scope, b.table, tail.decode, func(k bucketKey[K], v bucket[Acc]) Entry {
 		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
 	if err != nil {
 		return nil, err
 	}
-	wm, err := decodeWindowTail(rest, b.assigner)
-	if err != nil {
-		return nil, err
-	}
 	return func() {
 		if mode == Adopt {
-			b.table, b.wm = table, wm
+			b.table, b.wm = table, tail.wm
 			b.index()
 		}
 	}, nil
+}
+
+// windowTail is what follows the table in the manifest of a window operator; of several subtasks, the lowest watermark.
+type windowTail struct {
+	kind string
+	wm   int64
+}
+
+func (w *windowTail) decode(rest []byte) error {
+	d := &decoder{b: rest}
+	stored := d.string()
+	w.wm = min(w.wm, d.varint())
+	if err := d.finish(); err != nil {
+		return err
+	}
+	if stored != w.kind {
+		return fmt.Errorf("stored windows are %s, now %s: %w", stored, w.kind, state.ErrSchema)
+	}
+	return nil
 }
 
 // index rebuilds the order of emission from the buckets.

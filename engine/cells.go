@@ -30,7 +30,7 @@ type session struct {
 
 // cells is the state of a window operator with a trigger.
 type cells[K comparable, Acc any] struct {
-	name     string
+	scope
 	kind     string // assigner, trigger and lateness
 	merges   bool
 	lateness int64
@@ -44,45 +44,26 @@ type cells[K comparable, Acc any] struct {
 	sessions map[K][]session // where windows merge: the open ones of each key
 }
 
-func (c *cells[K, Acc]) partName() string { return c.name }
-
 // cut gives the cells. Behind the table, the manifest has: kind | watermark as a signed varint.
 func (c *cells[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	f := c.table.Freeze()
-	return tableItems(c.name, f, binary.AppendVarint(appendString(f.AppendManifest(nil), c.kind), c.wm)), nil
+	return tableItems(c.scope, f, binary.AppendVarint(appendString(f.AppendManifest(nil), c.kind), c.wm)), nil
 }
 
 func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
-	table, rest, err := loadTable(items, c.name, c.table, func(k bucketKey[K], v cell[Acc]) Entry {
+	tail := windowTail{kind: c.kind, wm: MaxWatermark}
+	table, err := loadTable(items, c.scope, c.table, tail.decode, func(k bucketKey[K], v cell[Acc]) Entry {
 		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
 	if err != nil {
 		return nil, err
 	}
-	wm, err := decodeWindowTail(rest, c.kind)
-	if err != nil {
-		return nil, err
-	}
 	return func() {
 		if mode == Adopt {
-			c.table, c.wm = table, wm
+			c.table, c.wm = table, tail.wm
 			c.index()
 		}
 	}, nil
-}
-
-// decodeWindowTail reads what follows the table in the manifest of a window operator.
-func decodeWindowTail(rest []byte, kind string) (wm int64, err error) {
-	d := &decoder{b: rest}
-	stored := d.string()
-	wm = d.varint()
-	if err := d.finish(); err != nil {
-		return 0, err
-	}
-	if stored != kind {
-		return 0, fmt.Errorf("stored windows are %s, now %s: %w", stored, kind, state.ErrSchema)
-	}
-	return wm, nil
 }
 
 // index makes the indexes from the table.

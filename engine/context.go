@@ -25,18 +25,18 @@ type fenceKey struct{}
 func (c Context) Timestamp() int64 { return c.ts }
 
 // Deadline is the run's.
-func (c Context) Deadline() (time.Time, bool) { return c.task.ctx.Deadline() }
+func (c Context) Deadline() (time.Time, bool) { return c.task.exec.ctx.Deadline() }
 
 // Done is closed when the run is to end.
-func (c Context) Done() <-chan struct{} { return c.task.ctx.Done() }
+func (c Context) Done() <-chan struct{} { return c.task.exec.ctx.Done() }
 
 // Err says why the run is to end.
-func (c Context) Err() error { return c.task.ctx.Err() }
+func (c Context) Err() error { return c.task.exec.ctx.Err() }
 
 // Value gives the run's values.
 func (c Context) Value(key any) any {
 	if key == (fenceKey{}) {
 		return c
 	}
-	return c.task.ctx.Value(key)
+	return c.task.exec.ctx.Value(key)
 }

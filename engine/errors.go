@@ -23,13 +23,19 @@ type OperatorError struct {
 	Source   string // whose record was in work, such as "source-1"; empty before the first
 	Record   int64  // number of that record in its source, from 1; 0 when there was none (such as at the end of input)
 	Offset   int64  // where reading the source would have resumed before that record
+	Subtask  int    // of the operator, from 0
+	Subtasks int    // how many there are; 0 where there is one
 	Err      error  // what the function returned, or a *PanicError
 }
 
 // Error names operator, record and cause.
 func (e *OperatorError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", e.Operator, e.What)
+	b.WriteString(e.Operator)
+	if e.Subtasks > 1 {
+		fmt.Fprintf(&b, " (subtask %d of 0-%d)", e.Subtask, e.Subtasks-1)
+	}
+	fmt.Fprintf(&b, ": %s", e.What)
 	switch {
 	case e.Record > 0:
 		fmt.Fprintf(&b, " at record %d of %s (offset %d)", e.Record, e.Source, e.Offset)

@@ -13,8 +13,8 @@ func DecodeItem(kind byte, b []byte) ([]byte, error) {
 		n, err := decodeRows(b)
 		return appendRows(nil, int(n)), err
 	case 'U':
-		marks, err := decodeUnion(b)
-		return appendUnion(nil, marks), err
+		m, err := decodeUnion(b, 2)
+		return appendUnion(nil, m), err
 	case 'F':
 		s, err := decodeFileState(b)
 		return appendFileState(nil, s), err

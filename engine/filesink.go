@@ -26,11 +26,10 @@ func ToFile[T any](s Stream[T], path string, format func(dst []byte, v T) ([]byt
 	if path == "" {
 		g.fail(op.name, fmt.Errorf("empty path: %w", ErrInvalid))
 	}
-	g.sinks = append(g.sinks, func(t *task) {
-		o := &fileSink[T]{task: t, op: op, format: format, name: t.name("file"), parts: newParts(path)}
-		t.register(o)
-		t.sinks = append(t.sinks, o)
-		s.connect(t, o)
+	key := new(sinkKey)
+	g.sink(s.origin().at, func(t *task) {
+		sink := sinkOf(t, key, func() *fileSink { return &fileSink{t.exec.name(key, "file"), newParts(path)} })
+		s.connect(t, &fileOp[T]{task: t, op: op, format: format, sink: sink, writers: writersOf(t, key)})
 	})
 }
 
@@ -43,40 +42,52 @@ func JSONRow[T any](dst []byte, v T) ([]byte, error) {
 	return append(dst, b...), nil
 }
 
-// fileSink formats records under the checkpoint lock; all writing happens in parts, outside of it.
-type fileSink[T any] struct {
-	task   *task
-	op     *operator
-	format func(dst []byte, v T) ([]byte, error)
-	name   string
-	parts  *parts
-	row    []byte // scratch
+// fileOp formats records under the checkpoint lock; all writing happens in parts, outside of it.
+type fileOp[T any] struct {
+	task    *task
+	op      *operator
+	format  func(dst []byte, v T) ([]byte, error)
+	sink    *fileSink
+	row     []byte // scratch
+	writers *writers
+	ended   bool
 }
 
-func (o *fileSink[T]) record(v T, _ int64) error {
+func (o *fileOp[T]) record(v T, _ int64) error {
 	o.task.at = o.op
 	row, err := o.format(o.row[:0], v)
 	if err != nil {
 		return o.task.fault(o.op, err)
 	}
 	o.row = append(row, '\n')
-	o.parts.append(o.row)
+	o.sink.parts.append(o.row)
 	o.task.out++
 	return nil
 }
 
-// watermark at the end of the input closes the output: a cut from here on is the whole of it.
-func (o *fileSink[T]) watermark(wm int64) error {
-	if wm == MaxWatermark {
-		o.parts.end()
+// watermark at the end of the input closes the output, once it is that of every subtask: a cut from here on is the whole of it.
+func (o *fileOp[T]) watermark(wm int64) error {
+	if wm == MaxWatermark && !o.ended {
+		o.ended = true
+		if o.writers.left.Add(-1) == 0 {
+			o.sink.parts.end()
+		}
 	}
 	return nil
 }
 
-func (o *fileSink[T]) partName() string { return o.name }
+func (o *fileOp[T]) idle(bool) error { return nil }
+
+// fileSink is the file as a part of the cut.
+type fileSink struct {
+	name  string
+	parts *parts
+}
+
+func (o *fileSink) partName() string { return o.name }
 
 // cut gives the position as of now. Encoding it first brings the file that far.
-func (o *fileSink[T]) cut(id int64) ([]Item, error) {
+func (o *fileSink) cut(id int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	s := o.parts.position(id)
 	return []Item{{Name: o.name, encode: func() ([]byte, error) {
 		if err := o.parts.sync(s); err != nil {
@@ -86,7 +97,7 @@ func (o *fileSink[T]) cut(id int64) ([]Item, error) {
 	}}}, nil
 }
 
-func (o *fileSink[T]) load(items *items, mode RestoreMode) (func(), error) {
+func (o *fileSink) load(items *items, mode RestoreMode) (func(), error) {
 	b, err := items.take(o.name)
 	if err != nil {
 		return nil, err
@@ -105,24 +116,24 @@ func (o *fileSink[T]) load(items *items, mode RestoreMode) (func(), error) {
 	return func() { o.parts.adopt(s) }, nil
 }
 
-func (o *fileSink[T]) open(context.Context) error {
+func (o *fileSink) open(context.Context) error {
 	return o.wrap(o.parts.open())
 }
 
-func (o *fileSink[T]) full() bool { return o.parts.buffered() >= flushAt }
+func (o *fileSink) full() bool { return o.parts.buffered() >= flushAt }
 
-func (o *fileSink[T]) flush() error { return o.wrap(o.parts.flush()) }
+func (o *fileSink) flush() error { return o.wrap(o.parts.flush()) }
 
-func (o *fileSink[T]) close() error { return o.wrap(o.parts.close()) }
+func (o *fileSink) close() error { return o.wrap(o.parts.close()) }
 
-func (o *fileSink[T]) completed(_ context.Context, id int64) error {
+func (o *fileSink) completed(_ context.Context, id int64) error {
 	return o.wrap(o.parts.completed(id))
 }
 
-func (o *fileSink[T]) aborted(context.Context, int64) error { return nil }
+func (o *fileSink) aborted(context.Context, int64) error { return nil }
 
 // wrap names the sink in an error that no single record has caused.
-func (o *fileSink[T]) wrap(err error) error {
+func (o *fileSink) wrap(err error) error {
 	if err == nil {
 		return nil
 	}

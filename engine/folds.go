@@ -67,6 +67,6 @@ func (s *AggregatingState[K, T, Acc, R]) Clear() { s.v.Clear() }
 // need keeps an error for Build if the function of a state is missing.
 func (op *Keyed[K]) need(state string, present bool) {
 	if !present {
-		op.task.errs = append(op.task.errs, fmt.Errorf("function of %q of %s: %w", state, op.name, ErrNil))
+		op.task.exec.fail(fmt.Errorf("function of %q of %s: %w", state, op.name, ErrNil))
 	}
 }

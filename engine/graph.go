@@ -14,8 +14,14 @@ type Config struct {
 	// Queue is how many records of a source may wait for the pipeline; it is rounded up to a power of two.
 	// 0 means 1024; negative is an error.
 	Queue int
+	// Parallelism is how many subtasks share the work behind each [KeyBy], each on a goroutine of its own; a run may have
+	// another number than the one whose cut it adopts. At most MaxParallelism. 0 means 1; negative is an error.
+	Parallelism int
+	// AllowNonRestored lets a cut of another graph be restored: state whose operator is gone is dropped, and an operator
+	// without state starts with none. Otherwise both are refused by name. See [Stream.WithUID].
+	AllowNonRestored bool
 	// Clock tells processing time in milliseconds, such as [SystemTime]. It is asked from the pipeline's goroutine, before each
-	// record and when something is due; it must not block, nor go back. nil means that there is no processing time: what
+	// record and when something is due, and by each subtask; it must not block, nor go back. nil means that there is no processing time: what
 	// needs it is reported by Build.
 	Clock func() int64
 }
@@ -32,6 +38,9 @@ func (c *Config) validate() error {
 	if c.MaxParallelism < 0 || c.MaxParallelism > maxParallelism {
 		return fmt.Errorf("max parallelism %d: %w", c.MaxParallelism, ErrInvalid)
 	}
+	if c.Parallelism < 0 {
+		return fmt.Errorf("parallelism %d: %w", c.Parallelism, ErrInvalid)
+	}
 	if c.Queue < 0 || c.Queue > maxQueue {
 		return fmt.Errorf("queue of %d: %w", c.Queue, ErrInvalid)
 	}
@@ -40,6 +49,12 @@ func (c *Config) validate() error {
 	}
 	if c.Queue == 0 {
 		c.Queue = defaultQueue
+	}
+	if c.Parallelism == 0 {
+		c.Parallelism = 1
+	}
+	if c.Parallelism > c.MaxParallelism {
+		return fmt.Errorf("parallelism %d with %d key groups: %w", c.Parallelism, c.MaxParallelism, ErrInvalid)
 	}
 	return nil
 }
@@ -50,16 +65,24 @@ type Graph struct {
 	cfg    Config
 	errs   []error
 	counts map[string]int
-	sinks  []func(*task) // connects one sink, and with it all that it needs
+	head   *place
+	sinks  []sinkNode
+	uids   map[any]string // by node
 	extra  []userState
 }
 
 // New returns an empty graph.
 func New(cfg Config) *Graph {
-	g := &Graph{counts: make(map[string]int)}
+	g := &Graph{counts: make(map[string]int), head: &place{head: true}, uids: make(map[any]string)}
 	g.fail("config", cfg.validate())
 	g.cfg = cfg
 	return g
+}
+
+// SetParallelism is [Config].Parallelism, for a graph that exists.
+func (g *Graph) SetParallelism(n int) {
+	g.cfg.Parallelism = n
+	g.fail("parallelism", g.cfg.validate())
 }
 
 // Build checks the graph and makes a pipeline of it, for one run. It returns every mistake that was found while the
@@ -71,22 +94,27 @@ func (g *Graph) Build() (*Pipeline, error) {
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
 	}
-	t := newTask(g.cfg)
-	for _, connect := range g.sinks {
-		connect(t)
-	}
-	for _, u := range g.extra {
-		t.register(&u)
-	}
-	for _, check := range t.checks {
-		if err := check(); err != nil {
-			t.errs = append(t.errs, err)
+	return newPipeline(g)
+}
+
+// sink adds a sink that runs at a place.
+func (g *Graph) sink(at *place, connect func(*task)) {
+	g.sinks = append(g.sinks, sinkNode{at, connect})
+}
+
+// identify gives the state of a node a name of its own.
+func (g *Graph) identify(node any, uid string) {
+	err := checkName(uid)
+	for _, other := range g.uids {
+		if other == uid {
+			err = fmt.Errorf("%q is taken: %w", uid, ErrName)
 		}
 	}
-	if len(t.errs) > 0 {
-		return nil, errors.Join(t.errs...)
+	if err == nil && strings.ContainsAny(uid, ".") {
+		err = fmt.Errorf("%q has a dot in it: %w", uid, ErrName)
 	}
-	return &Pipeline{task: t}, nil
+	g.fail("uid", err)
+	g.uids[node] = uid
 }
 
 // fail keeps an error for Build.
@@ -117,91 +145,8 @@ func (g *Graph) need(op *operator, what string, present bool) {
 
 // checkName refuses names that cannot be part of an item's name.
 func checkName(name string) error {
-	if name == "" || strings.Contains(name, "/") {
+	if name == "" || strings.ContainsAny(name, "/@") {
 		return fmt.Errorf("%q: %w", name, ErrName)
-	}
-	return nil
-}
-
-// Stream is a flow of records of type T in a graph. It is a value and may be used any number of times: two sinks on one
-// stream share one execution of all that lies before it.
-type Stream[T any] struct {
-	g *Graph
-	n *node[T]
-}
-
-// node is one operator of the graph, seen from behind.
-type node[T any] struct {
-	// make builds the operator for a task and connects it to what lies before it.
-	make func(t *task, out *output[T])
-}
-
-// newStream adds an operator to g.
-func newStream[T any](g *Graph, build func(t *task, out *output[T])) Stream[T] {
-	return Stream[T]{g: g, n: &node[T]{make: build}}
-}
-
-// graph returns the graph of s. A zero stream belongs to no graph: what is built on it never becomes part of one.
-func (s Stream[T]) graph() *Graph {
-	if s.g != nil {
-		return s.g
-	}
-	g := New(Config{})
-	g.fail("stream", fmt.Errorf("zero stream: %w", ErrNil))
-	return g
-}
-
-// connect sends the records of s to r, within t.
-func (s Stream[T]) connect(t *task, r receiver[T]) {
-	out, ok := t.outputs[s.n].(*output[T])
-	if ok {
-		out.add(r)
-		return
-	}
-	out = &output[T]{}
-	out.add(r)
-	t.outputs[s.n] = out
-	s.n.make(t, out)
-}
-
-// receiver is an operator, seen from the front. All calls come from the goroutine that holds the checkpoint lock.
-type receiver[T any] interface {
-	// record takes one record with its timestamp.
-	record(v T, ts int64) error
-	// watermark says that no record at or before wm is to be expected any more.
-	watermark(wm int64) error
-}
-
-// output is where an operator sends its records: straight to the one receiver, or to each of several.
-type output[T any] struct {
-	receiver[T]
-	all fanOut[T]
-}
-
-func (o *output[T]) add(r receiver[T]) {
-	o.all = append(o.all, r)
-	o.receiver = r
-	if len(o.all) > 1 {
-		o.receiver = o.all
-	}
-}
-
-type fanOut[T any] []receiver[T]
-
-func (f fanOut[T]) record(v T, ts int64) error {
-	for _, r := range f {
-		if err := r.record(v, ts); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f fanOut[T]) watermark(wm int64) error {
-	for _, r := range f {
-		if err := r.watermark(wm); err != nil {
-			return err
-		}
 	}
 	return nil
 }

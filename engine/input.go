@@ -12,13 +12,20 @@ import (
 // MaxWatermark is the watermark of a source that has ended.
 const MaxWatermark int64 = math.MaxInt64
 
+// sourcePart is a source of any type, within the task that reads it.
+type sourcePart interface {
+	publish()
+	progress() SourceProgress
+}
+
 // sourceInput is a source within a task.
 type sourceInput[T any] struct {
-	op   *operator
-	name string
-	src  Source[T]
-	out  *output[T]
-	ring *ring[T]
+	op     *operator
+	name   string
+	number uint16 // of the source in its pipeline, from 1
+	src    Source[T]
+	out    *output[T]
+	ring   *ring[slot[T]]
 
 	err    error // of the source; written before closed
 	closed atomic.Bool
@@ -35,13 +42,21 @@ type sourceInput[T any] struct {
 	}
 }
 
+// slot is one record on its way from a source to the pipeline.
+type slot[T any] struct {
+	val  T
+	ts   int64
+	next int64 // where reading resumes after this record
+}
+
 func (in *sourceInput[T]) read(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
 			in.err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
+		in.ring.publish()
 		in.closed.Store(true)
-		in.ring.rouse()
+		in.ring.bell.ring()
 	}()
 	if in.done {
 		return
@@ -53,6 +68,12 @@ func (in *sourceInput[T]) read(ctx context.Context) {
 func (in *sourceInput[T]) ready() bool {
 	return in.closed.Load() || in.ring.tail.Load() != in.head
 }
+
+func (in *sourceInput[T]) quiet() bool { return !in.ready() }
+
+func (in *sourceInput[T]) absent() bool { return false }
+
+func (in *sourceInput[T]) settle(*task) error { return nil }
 
 func (in *sourceInput[T]) drain(t *task) error {
 	tail := in.ring.tail.Load()
@@ -69,7 +90,7 @@ func (in *sourceInput[T]) process(t *task, n uint64) error {
 	for i := range n {
 		s := &in.ring.slots[in.head&in.ring.mask]
 		t.at = in.op
-		t.begin(position{source: in.name, record: in.records + 1, offset: in.next})
+		t.begin(position{number: in.number, record: in.records + 1, offset: in.next})
 		if len(t.clocked) > 0 {
 			if err := t.tick(); err != nil {
 				return err
@@ -92,14 +113,14 @@ func (in *sourceInput[T]) process(t *task, n uint64) error {
 	return nil
 }
 
-// finish ends the stream behind the source, once there is nothing left to read.
+// finish ends the stream behind the source, once there is nothing left to read. One that had ended at the cut says so again.
 func (in *sourceInput[T]) finish(t *task) (bool, error) {
 	if !in.closed.Load() || in.ring.tail.Load() != in.head {
 		return false, nil
 	}
-	if t.ctx.Err() != nil {
+	if t.exec.ctx.Err() != nil {
 		// A source that was told to stop may return nil; its input has not ended, and nothing is to be flushed.
-		return false, context.Cause(t.ctx)
+		return false, context.Cause(t.exec.ctx)
 	}
 	if in.err != nil {
 		return false, &OperatorError{
@@ -107,10 +128,7 @@ func (in *sourceInput[T]) finish(t *task) (bool, error) {
 		}
 	}
 	return true, t.protect(func() error {
-		if in.done {
-			return nil
-		}
-		t.begin(position{source: in.name, offset: in.next})
+		t.begin(position{number: in.number, offset: in.next})
 		if err := in.out.watermark(MaxWatermark); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ var frozenItems = map[string]string{
 	"a source that has ended":    "53 01 02 02 01",
 	"a watermark before records": "57 01 ffffffffffffffffff01 00",
 	"a watermark, idle":          "57 01 ec0e 01",
-	"a union of two":             "55 01 02 ffffffffffffffffff01 ec0e",
+	"a union of two":             "55 02 ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ec0e 01",
 	"a slice of 5 rows":          "4c 01 05",
 	"a file without parts":       "46 01 00 00",
 	"a file with one part":       "46 01 01 01 08 6f 2e 70 61 72 74 2d 31 0a ffffffff0f",
@@ -38,9 +38,14 @@ func TestItemsOfVersion1AreReadable(t *testing.T) {
 		if err != nil || !bytes.Equal(again, b) {
 			t.Errorf("%s: %x, %v", name, again, err)
 		}
-		if _, err := engine.DecodeItem(b[0], append([]byte{b[0], 2}, b[2:]...)); !errors.Is(err, engine.ErrVersion) {
-			t.Errorf("%s of version 2: %v", name, err)
+		if _, err := engine.DecodeItem(b[0], append([]byte{b[0], 3}, b[2:]...)); !errors.Is(err, engine.ErrVersion) {
+			t.Errorf("%s of version 3: %v", name, err)
 		}
+	}
+	// Layout 1 of a union is still read.
+	old := frozen(t, "55 01 02 ffffffffffffffffff01 ec0e")
+	if now, err := engine.DecodeItem('U', old); err != nil || !bytes.Equal(now, frozen(t, "55 02 ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ec0e 00")) {
+		t.Errorf("a union of layout 1: %x, %v", now, err)
 	}
 	// A part's name must not lead out of the directory.
 	for _, name := range []string{"../x", "a/b", "..", "."} {

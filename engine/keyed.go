@@ -11,57 +11,34 @@ import (
 // ErrNoKey is the panic of keyed state that is used outside of a record's function.
 var ErrNoKey = errors.New("no current key")
 
-// KeyedStream is a stream whose records belong to keys.
-type KeyedStream[K comparable, T any] struct {
-	s    Stream[T]
-	op   *operator
-	key  func(T) K
-	keys state.Codec[K]
-}
-
-// KeyBy gives every record a key. Keys must be of a type that [state.CodecOf] accepts.
-func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
-	g := s.graph()
-	op := g.operator("key-by", "key function failed")
-	g.need(op, "function", key != nil)
-	keys, err := state.CodecOf[K]()
-	g.fail(op.name, err)
-	return KeyedStream[K, T]{s: s, op: op, key: key, keys: keys}
-}
-
-// of finds the key of v.
-func (k KeyedStream[K, T]) of(t *task, v T) K {
-	t.at = k.op
-	return k.key(v)
-}
-
 // Reduce combines each record with the result so far of its key, and emits the new result: one output per input. The first
 // record of a key is its own result. The results are part of the cut as "store-N.reduce".
 func Reduce[K comparable, T any](k KeyedStream[K, T], f func(acc, v T) T) Stream[T] {
-	g := k.s.graph()
+	g := k.graph()
 	op := g.operator("reduce", "reduce function failed")
 	g.need(op, "function", f != nil)
 	vals, err := state.CodecOf[T]()
 	g.fail(op.name, err)
-	return newStream(g, func(t *task, out *output[T]) {
+	s := newStream[T](g, k.origin(), nil)
+	s.n.make = func(t *task, out *output[T]) []input {
 		table := state.NewTable(t.cfg.MaxParallelism, state.Hasher(k.keys), k.keys, vals)
-		store := &store[K, T]{name: t.name("store"), state: "reduce", table: table}
-		t.register(store)
-		k.s.connect(t, &reduceOp[K, T]{task: t, op: op, k: k, f: f, store: store, out: out})
-	})
+		store := &store[K, T]{scope: t.scope(t.exec.name(s.n, "store") + ".reduce"), table: table}
+		t.exec.register(store)
+		return k.connect(t, &reduceOp[K, T]{task: t, op: op, f: f, store: store, relay: relay[T]{out}})
+	}
+	return s
 }
 
 type reduceOp[K comparable, T any] struct {
 	task  *task
 	op    *operator
-	k     KeyedStream[K, T]
 	f     func(acc, v T) T
 	store *store[K, T]
-	out   *output[T]
+	relay[T]
+	noClock
 }
 
-func (o *reduceOp[K, T]) record(v T, ts int64) error {
-	key := o.k.of(o.task, v)
+func (o *reduceOp[K, T]) keyed(key K, v T, ts int64) error {
 	table := o.store.table
 	acc, fresh := table.Upsert(key)
 	if !fresh {
@@ -76,8 +53,6 @@ func (o *reduceOp[K, T]) record(v T, ts int64) error {
 	return o.out.record(v, ts)
 }
 
-func (o *reduceOp[K, T]) watermark(wm int64) error { return o.out.watermark(wm) }
-
 // Number is what Sum adds.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
@@ -85,7 +60,7 @@ type Number interface {
 
 // Sum adds up what number finds in the records of each key, and emits the new sum for each record.
 func Sum[K comparable, T any, N Number](k KeyedStream[K, T], number func(T) N) Stream[N] {
-	k.s.graph().need(k.op, "number function", number != nil)
+	k.graph().need(k.op, "number function", number != nil)
 	return Process(k, func(op *Keyed[K]) ProcessFunc[K, T, N] {
 		sum := ValueOf[N](op, "sum")
 		return func(_ Context, _ K, v T, emit func(N)) error {
@@ -118,42 +93,55 @@ type Keyed[K comparable] struct {
 // it declares the state ([ValueOf], [Declare], [ListOf], [MapOf], [ReducingOf], [AggregatingOf]) and side outputs ([OutputTo]),
 // and returns the function.
 func Process[K comparable, In, Out any](k KeyedStream[K, In], setup func(op *Keyed[K]) ProcessFunc[K, In, Out]) Stream[Out] {
-	g := k.s.graph()
+	g := k.graph()
 	op := g.operator("process", "keyed process function failed")
 	g.need(op, "setup function", setup != nil)
-	return newStream(g, func(t *task, out *output[Out]) {
+	s := newStream[Out](g, k.origin(), nil)
+	s.n.make = func(t *task, out *output[Out]) []input {
 		t.fenced = true
-		keyed := &Keyed[K]{task: t, name: t.name("store"), keys: k.keys, op: op}
+		keyed := &Keyed[K]{task: t, name: t.exec.name(s.n, "store"), keys: k.keys, op: op}
 		f := setup(keyed)
 		if f == nil {
-			t.errs = append(t.errs, fmt.Errorf("%s: function: %w", op.name, ErrNil))
+			t.exec.fail(fmt.Errorf("%s: function: %w", op.name, ErrNil))
 		}
-		k.s.connect(t, &processOp[K, In, Out]{emitter: newEmitter(t, op, out), k: k, keyed: keyed, f: f})
-	})
+		return k.connect(t, &processOp[K, In, Out]{emitter: newEmitter(t, op, out), keyOf: keyed, f: f})
+	}
+	return s
 }
 
 type processOp[K comparable, In, Out any] struct {
 	*emitter[Out]
-	k     KeyedStream[K, In]
-	keyed *Keyed[K]
+	noClock
+	keyOf *Keyed[K]
 	f     ProcessFunc[K, In, Out]
 }
 
-func (o *processOp[K, In, Out]) record(v In, ts int64) error {
-	key := o.k.of(o.task, v)
-	o.keyed.key, o.keyed.valid, o.keyed.ts = key, true, ts
+func (o *processOp[K, In, Out]) keyed(key K, v In, ts int64) error {
+	o.keyOf.key, o.keyOf.valid, o.keyOf.ts = key, true, ts
 	o.begin(ts)
 	err := o.end(o.f(o.task.context(ts), key, v, o.emit))
-	o.keyed.valid = false
-	return cmp.Or(o.keyed.err, err)
+	o.keyOf.valid = false
+	return cmp.Or(o.keyOf.err, err)
 }
 
 func (o *processOp[K, In, Out]) watermark(wm int64) error {
 	if err := o.out.watermark(wm); err != nil {
 		return err
 	}
-	for _, s := range o.keyed.sides {
+	for _, s := range o.keyOf.sides {
 		if err := s.watermark(wm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *processOp[K, In, Out]) idle(idle bool) error {
+	if err := o.out.idle(idle); err != nil {
+		return err
+	}
+	for _, s := range o.keyOf.sides {
+		if err := s.idle(idle); err != nil {
 			return err
 		}
 	}
@@ -178,19 +166,20 @@ func ValueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
 		err = checkName(name)
 	}
 	if err != nil {
-		op.task.errs = append(op.task.errs, fmt.Errorf("value %q of %s: %w", name, op.name, err))
+		op.task.exec.fail(fmt.Errorf("value %q of %s: %w", name, op.name, err))
 		return &Value[K, V]{keyed: op}
 	}
 	table := state.NewTable(op.task.cfg.MaxParallelism, state.Hasher(op.keys), op.keys, vals)
-	v := &Value[K, V]{keyed: op, store: &store[K, V]{name: op.name, state: name, table: table}, vals: vals, flat: vals.Flat()}
-	op.task.register(v.store)
+	store := &store[K, V]{scope: op.task.scope(op.name + "." + name), table: table}
+	v := &Value[K, V]{keyed: op, store: store, vals: vals, flat: vals.Flat()}
+	op.task.exec.register(store)
 	return v
 }
 
 // current is the key of the record in work.
 func (v *Value[K, V]) current() K {
 	if !v.keyed.valid {
-		panic(fmt.Errorf("value %s of %s: %w", v.store.state, v.store.name, ErrNoKey))
+		panic(fmt.Errorf("value %s: %w", v.store.name, ErrNoKey))
 	}
 	return v.keyed.key
 }

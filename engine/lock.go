@@ -3,9 +3,10 @@ package engine
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
-// lock is the checkpoint lock: whoever holds it may touch state. Waiters are served in the order in which they came,
+// lock is a task's share of the checkpoint lock: whoever holds it may touch the task's state. Waiters are served in the order in which they came,
 // and may give up; a sync.Mutex offers neither.
 type lock struct {
 	// token holds one value while the lock is free. Holders take it out and put it back. Capacity 1: there is one.
@@ -34,6 +35,18 @@ func (l *lock) acquire(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// acquireWithin takes the lock, if it can within d and before ctx ends.
+func (l *lock) acquireWithin(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-l.token:
+		return true
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return l.acquire(ctx) == nil
 }
 
 // release gives the lock up, to the longest waiter if there is one.

@@ -7,7 +7,7 @@ import "fmt"
 // is dropped.
 func OutputTo[T any, K comparable](op *Keyed[K], tag *SideOutput[T]) func(T) {
 	if tag == nil {
-		op.task.errs = append(op.task.errs, fmt.Errorf("side output of %s: %w", op.name, ErrNil))
+		op.task.exec.fail(fmt.Errorf("side output of %s: %w", op.name, ErrNil))
 		return func(T) {}
 	}
 	p := own(op.task, tag, op.name)
@@ -24,4 +24,4 @@ func OutputTo[T any, K comparable](op *Keyed[K], tag *SideOutput[T]) func(T) {
 }
 
 // sidePort is a port of any type.
-type sidePort interface{ watermark(wm int64) error }
+type sidePort interface{ signals }

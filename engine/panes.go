@@ -12,7 +12,7 @@ import (
 type windowOp[K comparable, T, Acc, Out any] struct {
 	*emitter[Out]
 	buckets[K, Acc]
-	k        KeyedStream[K, T]
+	noClock
 	fold     folding[K, T, Acc, Out]
 	assigner window.Assigner
 	strays   *strays[T]
@@ -20,23 +20,22 @@ type windowOp[K comparable, T, Acc, Out any] struct {
 }
 
 func newWindowOp[K comparable, T, Acc, Out any](
-	t *task, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
+	t *task, scope scope, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
 ) *windowOp[K, T, Acc, Out] {
 	hash := state.Hasher(w.k.keys)
 	o := &windowOp[K, T, Acc, Out]{
-		emitter: newEmitter(t, w.op, out), k: w.k, fold: fold, assigner: w.assigner,
+		emitter: newEmitter(t, w.op, out), fold: fold, assigner: w.assigner,
 		buckets: buckets[K, Acc]{
-			name: t.name("window"), assigner: w.assigner.String(), wm: MinWatermark,
+			scope: scope, assigner: w.assigner.String(), wm: MinWatermark,
 			table: state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.buckets),
 		},
 	}
 	o.strays = newStrays(t, w.op.name, w.late)
-	t.register(o)
+	t.exec.register(o)
 	return o
 }
 
-func (o *windowOp[K, T, Acc, Out]) record(v T, ts int64) error {
-	key := o.k.of(o.task, v)
+func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 	o.task.at = o.op
 	o.windows = o.assigner.Append(o.windows[:0], ts)
 	if len(o.windows) == 0 {
@@ -95,6 +94,13 @@ func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
 		return err
 	}
 	return o.strays.side.watermark(wm)
+}
+
+func (o *windowOp[K, T, Acc, Out]) idle(idle bool) error {
+	if err := o.out.idle(idle); err != nil {
+		return err
+	}
+	return o.strays.side.idle(idle)
 }
 
 // fire emits one bucket. The bucket goes first: a cut inside a function behind the window then does not have it too.

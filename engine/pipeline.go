@@ -1,17 +1,78 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // Pipeline is a built graph, for one run. Run is called once; all other methods may be called from any goroutine.
 type Pipeline struct {
-	task    *task
+	graph   *Graph
 	started atomic.Bool
 	mirror  atomic.Pointer[[]iter.Seq[Entry]] // set by Restore; dropped by Run in mode Adopt
+
+	// exec is what is run, cut and restored.
+	exec atomic.Pointer[execution]
+	// next goes on where exec ends, which has the number of subtasks of the cut that was adopted; nil if that is the pipeline's
+	// own. Guarded by the locks of exec.
+	next *execution
+
+	// Of all executions, written while they are built.
+	names   map[any]string // by node of the graph: what its state is kept under
+	counts  map[string]int
+	sources []string    // names, by number
+	shared  map[any]any // by key: what sinks share
+	parts   []part      // sinks, and state of the user's own
+	sinks   []sinkPart  // those of parts that have something to write or commit
+}
+
+func newPipeline(g *Graph) (*Pipeline, error) {
+	p := &Pipeline{graph: g, names: make(map[any]string), counts: make(map[string]int), shared: make(map[any]any)}
+	e := newExecution(p, g.cfg.Parallelism)
+	e.build()
+	for _, u := range g.extra {
+		p.register(e, &u)
+	}
+	if err := errors.Join(e.errs...); err != nil {
+		return nil, err
+	}
+	p.exec.Store(e)
+	return p, nil
+}
+
+// register adds to the cut what all executions share.
+func (p *Pipeline) register(e *execution, part part) {
+	e.register(part)
+	e.parts = e.parts[:len(e.parts)-1]
+	p.parts = append(p.parts, part)
+}
+
+// numberOf is the number of a source, from 1.
+func (p *Pipeline) numberOf(source string) uint16 {
+	i := slices.Index(p.sources, source)
+	if i < 0 {
+		p.sources = append(p.sources, source)
+		i = len(p.sources) - 1
+	}
+	return uint16(i + 1)
+}
+
+func (p *Pipeline) sourceName(number uint16) string { return p.sources[number-1] }
+
+// users gives the state of the user's own.
+func (p *Pipeline) users() (list []*userState) {
+	for _, part := range p.parts {
+		if u, ok := part.(*userState); ok {
+			list = append(list, u)
+		}
+	}
+	return list
 }
 
 // Run reads every source to its end, flushes what is left in windows, and returns nil; or it ends with the first error
@@ -21,90 +82,88 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if p.started.Swap(true) {
 		return fmt.Errorf("run: %w", ErrStarted)
 	}
-	if p.task.adopted {
+	if p.exec.Load().adopted {
 		p.mirror.Store(nil)
 	}
-	return p.task.run(ctx)
+	for _, s := range p.sinks {
+		if err := s.open(ctx); err != nil {
+			return errors.Join(err, p.close())
+		}
+	}
+	err := p.rescale(ctx)
+	if err == nil {
+		err = p.exec.Load().run(ctx)
+	}
+	return errors.Join(err, p.close())
 }
 
-// Cut takes a snapshot between two records, over all state of the graph at once, under the id of a checkpoint. It works
-// before the first record, during the run and after its end. It waits for the record in work, but no longer than ctx;
-// and never for a source, a full queue, or a sink. From inside a function of a record it is taken at once if ctx is the
-// record's [Context] or derived from it, and holds what the record has written so far. Such a cut lies inside that
-// record: its source position is before the record, so adopting it processes the record again.
+// close writes out what the sinks still hold in memory.
+func (p *Pipeline) close() error {
+	var errs []error
+	for _, s := range p.sinks {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}
+
+// acquire takes the locks of all subtasks, of the execution that is current then.
+func (p *Pipeline) acquire(ctx context.Context) (*execution, error) {
+	for {
+		e := p.exec.Load()
+		if err := e.acquire(ctx); err != nil {
+			return nil, fmt.Errorf("wait for the records in work: %w", err)
+		}
+		if p.exec.Load() == e {
+			return e, nil
+		}
+		e.release()
+	}
+}
+
+// inside says whether c belongs to a record in work.
+func (p *Pipeline) inside(c Context) bool {
+	return c.task != nil && c.task.exec.pipeline == p && c.task.inside(c)
+}
+
+// Cut takes a snapshot between two records of each subtask, over all state of the graph at once, under the id of a checkpoint.
+// It works before the first record, during the run and after its end. It waits for the records in work, but no longer than
+// ctx; and never for a source, a full queue, or a sink. From inside a function of a record, with that record's [Context] or
+// one derived from it, it is taken at once if there is one subtask, and holds what the record has written so far. Such a cut
+// lies inside that record: its source position is before the record, so adopting it processes the record again. With several
+// subtasks it is refused there ([ErrInRecord]); see [Pipeline.Request].
 func (p *Pipeline) Cut(ctx context.Context, id int64) (*Snapshot, error) {
-	t := p.task
-	if c, ok := ctx.Value(fenceKey{}).(Context); ok && t.inside(c) {
-		return t.cut(id)
+	if c, ok := ctx.Value(fenceKey{}).(Context); ok && p.inside(c) {
+		if c.task.parallel() {
+			return nil, fmt.Errorf("cut %d: %w", id, ErrInRecord)
+		}
+		return c.task.exec.snapshot(id, 0)
 	}
-	if err := t.lock.acquire(ctx); err != nil {
-		return nil, fmt.Errorf("cut %d: wait for the record in work: %w", id, err)
+	began := time.Now()
+	e, err := p.acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cut %d: %w", id, err)
 	}
-	defer t.lock.release()
-	if t.failed != nil {
-		return nil, fmt.Errorf("cut %d: %w: %w", id, ErrFailed, t.failed)
+	defer e.release()
+	if err := e.failure(); err != nil {
+		return nil, fmt.Errorf("cut %d: %w: %w", id, ErrFailed, err)
 	}
-	return t.cut(id)
+	return e.snapshot(id, time.Since(began))
 }
 
-// cut asks every part for its items.
-func (t *task) cut(id int64) (*Snapshot, error) {
-	s := &Snapshot{ID: id}
-	for _, p := range t.parts {
+// snapshot asks every part for its items.
+func (e *execution) snapshot(id int64, waited time.Duration) (*Snapshot, error) {
+	s := &Snapshot{ID: id, Waited: waited}
+	for _, p := range slices.Concat(e.parts, e.pipeline.parts) {
 		is, err := p.cut(id)
 		if err != nil {
 			return nil, fmt.Errorf("cut %d: %s: %w", id, p.partName(), err)
 		}
 		s.Items = append(s.Items, is...)
 	}
+	if e.parallelism > 1 {
+		s.Items = append(s.Items, bytesItem(parallelismItem, appendParallelism(nil, e.parallelism)))
+	}
 	return s, nil
-}
-
-// Restore prepares the pipeline with the items of a cut of the same graph, before Run. It is strict: an item that is
-// missing, unknown or unreadable is an error that names it. The cut is taken whole: after an error of an item the
-// pipeline is as it was; only functions of [RegisterSnapshotSource] that had been called before one of them failed
-// have run.
-func (p *Pipeline) Restore(ctx context.Context, cut map[string][]byte, mode RestoreMode) error {
-	t := p.task
-	if mode != Fresh && mode != Adopt {
-		return fmt.Errorf("restore in mode %d: %w", mode, ErrInvalid)
-	}
-	if c, ok := ctx.Value(fenceKey{}).(Context); (ok && t.inside(c)) || p.started.Load() {
-		return fmt.Errorf("restore: %w", ErrStarted)
-	}
-	if err := t.lock.acquire(ctx); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	defer t.lock.release()
-	if p.started.Load() { // meanwhile; and if not, Run waits for the lock
-		return fmt.Errorf("restore: %w", ErrStarted)
-	}
-	in := &items{bytes: cut, taken: make(map[string]bool)}
-	var commits []func()
-	for _, part := range t.parts {
-		commit, err := part.load(in, mode)
-		if err != nil {
-			return fmt.Errorf("restore %s: %w", part.partName(), err)
-		}
-		commits = append(commits, commit)
-	}
-	if err := in.rest(); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	for _, part := range t.parts {
-		if u, ok := part.(*userState); ok {
-			if err := u.restore(u.loaded); err != nil {
-				return fmt.Errorf("restore %s: %w", u.name, err)
-			}
-		}
-	}
-	for _, commit := range commits {
-		commit()
-	}
-	t.adopted = mode == Adopt
-	t.publish()
-	p.mirror.Store(&in.mirror)
-	return nil
 }
 
 // Mirror shows the cut that was handed to Restore as text, for inspection; nothing if there was none. In mode Adopt it ends
@@ -128,7 +187,7 @@ func (p *Pipeline) Mirror() iter.Seq[Entry] {
 // Completed tells the sinks that the checkpoint with this id has been completed: they commit what its cut covers. It may be
 // called again, and late; it takes no lock of the pipeline.
 func (p *Pipeline) Completed(ctx context.Context, id int64) error {
-	for _, s := range p.task.sinks {
+	for _, s := range p.sinks {
 		if err := s.completed(ctx, id); err != nil {
 			return fmt.Errorf("checkpoint %d completed: %w", id, err)
 		}
@@ -139,7 +198,7 @@ func (p *Pipeline) Completed(ctx context.Context, id int64) error {
 // Failed tells the sinks that the checkpoint with this id will never complete. What its cut covers is not lost: it is part
 // of the next one.
 func (p *Pipeline) Failed(ctx context.Context, id int64) error {
-	for _, s := range p.task.sinks {
+	for _, s := range p.sinks {
 		if err := s.aborted(ctx, id); err != nil {
 			return fmt.Errorf("checkpoint %d failed: %w", id, err)
 		}
@@ -181,21 +240,54 @@ type SourceProgress struct {
 }
 
 // Progress reads counters; it takes no lock and never waits.
-func (p *Pipeline) Progress() Progress {
-	t := p.task
-	r := Progress{RecordsOut: t.progress.out.Load(), LateDropped: t.progress.late.Load(), Watermark: MinWatermark}
-	for _, in := range t.inputs {
-		s := in.progress()
+func (p *Pipeline) Progress() Progress { return p.exec.Load().progress() }
+
+// progress adds up what the subtasks show.
+func (e *execution) progress() Progress {
+	r := Progress{Watermark: MinWatermark}
+	first := true
+	for _, t := range e.tasks {
+		r.RecordsOut += t.progress.out.Load()
+		r.LateDropped += t.progress.late.Load()
+		for _, in := range t.inputs {
+			if s, ok := in.(sourcePart); ok {
+				r.Sources = append(r.Sources, s.progress())
+			}
+		}
+		for _, s := range t.strays {
+			r.addWindow(s.progress())
+		}
+		for _, h := range t.holders {
+			if wm := h.shown.Load(); first || wm < r.Watermark {
+				r.Watermark, first = wm, false
+			}
+		}
+	}
+	slices.SortFunc(r.Sources, func(a, b SourceProgress) int {
+		return cmp.Compare(e.pipeline.numberOf(a.Name), e.pipeline.numberOf(b.Name))
+	})
+	for _, s := range r.Sources {
 		r.RecordsIn += s.Records
-		r.Sources = append(r.Sources, s)
 	}
-	for _, s := range t.strays {
-		r.Windows = append(r.Windows, s.progress())
-	}
-	for i, h := range t.holders {
-		if wm := h.shown.Load(); i == 0 || wm < r.Watermark {
-			r.Watermark = wm
+	if past := e.past; past != nil {
+		r.RecordsOut += past.RecordsOut
+		r.LateDropped += past.LateDropped
+		for _, w := range past.Windows {
+			r.addWindow(w)
 		}
 	}
 	return r
+}
+
+// addWindow adds what one subtask of a window operator has counted.
+func (p *Progress) addWindow(w WindowProgress) {
+	for i := range p.Windows {
+		if have := &p.Windows[i]; have.Operator == w.Operator {
+			have.LateDropped += w.LateDropped
+			have.LateDiverted += w.LateDiverted
+			have.Unplaced += w.Unplaced
+			return
+		}
+	}
+	p.Windows = append(p.Windows, w)
 }

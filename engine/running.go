@@ -9,7 +9,7 @@ func Count[K comparable, T any](k KeyedStream[K, T]) Stream[int64] {
 
 // Min emits, for each record, the least that number has found in the records of its key.
 func Min[K comparable, T any, N cmp.Ordered](k KeyedStream[K, T], number func(T) N) Stream[N] {
-	k.s.graph().need(k.op, "number function", number != nil)
+	k.graph().need(k.op, "number function", number != nil)
 	return running(k, "min", func(least N, some bool, v T) N {
 		if n := number(v); !some || n < least {
 			return n
@@ -20,7 +20,7 @@ func Min[K comparable, T any, N cmp.Ordered](k KeyedStream[K, T], number func(T)
 
 // Max emits, for each record, the greatest that number has found in the records of its key.
 func Max[K comparable, T any, N cmp.Ordered](k KeyedStream[K, T], number func(T) N) Stream[N] {
-	k.s.graph().need(k.op, "number function", number != nil)
+	k.graph().need(k.op, "number function", number != nil)
 	return running(k, "max", func(greatest N, some bool, v T) N {
 		if n := number(v); !some || n > greatest {
 			return n

@@ -13,15 +13,15 @@ func NewSideOutput[T any](name string) *SideOutput[T] { return &SideOutput[T]{na
 
 // Side is the stream of what an operator before s, or that of s itself, sends to tag. Records keep the timestamps they are
 // sent with, and watermarks are those of the operator. Nobody need consume s itself. A tag that no such operator has is
-// reported by Build.
+// reported by Build; with several subtasks, so is one whose operator lies before a [KeyBy] that s comes behind.
 func Side[T, Main any](s Stream[Main], tag *SideOutput[T]) Stream[T] {
 	g := s.graph()
 	op := g.operator("side", "side output failed")
 	g.need(op, "side output", tag != nil)
-	return newStream(g, func(t *task, out *output[T]) {
+	return newStream(g, s.origin(), func(t *task, out *output[T]) []input {
 		p := portOf(t, tag)
 		p.out.add(out)
-		s.build(t)
+		return s.build(t)
 	})
 }
 
@@ -38,7 +38,7 @@ func portOf[T any](t *task, tag *SideOutput[T]) *port[T] {
 	if !ok {
 		p = &port[T]{name: tag.name}
 		t.ports[tag] = p
-		t.checks = append(t.checks, p.check)
+		t.exec.checks = append(t.exec.checks, p.check)
 	}
 	return p
 }
@@ -50,7 +50,7 @@ func own[T any](t *task, tag *SideOutput[T], operator string) *port[T] {
 	}
 	p := portOf(t, tag)
 	if p.owner != "" {
-		t.errs = append(t.errs, fmt.Errorf("side output %q of %s belongs to %s: %w", p.name, operator, p.owner, ErrName))
+		t.exec.fail(fmt.Errorf("side output %q of %s belongs to %s: %w", p.name, operator, p.owner, ErrName))
 	}
 	p.owner = operator
 	return p
@@ -58,7 +58,8 @@ func own[T any](t *task, tag *SideOutput[T], operator string) *port[T] {
 
 func (p *port[T]) check() error {
 	if p.owner == "" {
-		return fmt.Errorf("nothing before its stream writes to side output %q: %w", p.name, ErrInvalid)
+		return fmt.Errorf("no operator in the place of its stream writes to side output %q; read it from the stream of the operator "+
+			"that does: %w", p.name, ErrInvalid)
 	}
 	return nil
 }
@@ -73,18 +74,9 @@ func (p *port[T]) watermark(wm int64) error {
 	return p.out.watermark(wm)
 }
 
-// build makes the operator of s part of the task, whoever reads it.
-func (s Stream[T]) build(t *task) {
-	if _, ok := t.outputs[s.n]; ok {
-		return
+func (p *port[T]) idle(idle bool) error {
+	if !p.used() {
+		return nil
 	}
-	out := &output[T]{receiver: nobody[T]{}}
-	t.outputs[s.n] = out
-	s.n.make(t, out)
+	return p.out.idle(idle)
 }
-
-// nobody reads what is read for its side outputs alone.
-type nobody[T any] struct{}
-
-func (nobody[T]) record(T, int64) error { return nil }
-func (nobody[T]) watermark(int64) error { return nil }

@@ -6,9 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// sinkPart is a sink that writes, or commits, outside the checkpoint lock.
+// sinkNode is a sink of the graph.
+type sinkNode struct {
+	at      *place
+	connect func(*task)
+}
+
+// sinkPart is a sink that writes, or commits, outside the checkpoint lock. All subtasks share it.
 type sinkPart interface {
 	part
 	open(ctx context.Context) error
@@ -21,13 +28,45 @@ type sinkPart interface {
 	aborted(ctx context.Context, id int64) error
 }
 
+// sinkOf finds what all subtasks of a sink share, which whoever comes first makes; it is part of the cut.
+func sinkOf[S part](t *task, key any, create func() S) S {
+	p := t.exec.pipeline
+	sink, ok := p.shared[key].(S)
+	if !ok {
+		sink = create()
+		p.shared[key] = sink
+		p.register(t.exec, sink)
+	}
+	if s, ok := any(sink).(sinkPart); ok {
+		t.sinks = append(t.sinks, s)
+		if !slices.Contains(p.sinks, s) {
+			p.sinks = append(p.sinks, s)
+		}
+	}
+	return sink
+}
+
+// writers counts the subtasks of a sink whose input has not ended.
+type writers struct{ left atomic.Int32 }
+
+// writersOf finds the writers of a sink in an execution, and adds one.
+func writersOf(t *task, key any) *writers {
+	w, ok := t.exec.shared[key].(*writers)
+	if !ok {
+		w = &writers{}
+		t.exec.shared[key] = w
+	}
+	w.left.Add(1)
+	return w
+}
+
 // ForEach hands every record to f; an error ends the run. It is at least once: after an adopted cut, f sees again what came
 // after the cut.
 func ForEach[T any](s Stream[T], f func(c Context, v T) error) {
 	g := s.graph()
 	op := g.operator("sink", "sink invocation failed")
 	g.need(op, "function", f != nil)
-	g.sinks = append(g.sinks, func(t *task) {
+	g.sink(s.origin().at, func(t *task) {
 		t.fenced = true
 		s.connect(t, &funcSink[T]{task: t, op: op, f: f})
 	})
@@ -37,6 +76,7 @@ type funcSink[T any] struct {
 	task *task
 	op   *operator
 	f    func(Context, T) error
+	noSignals
 }
 
 func (o *funcSink[T]) record(v T, ts int64) error {
@@ -47,8 +87,6 @@ func (o *funcSink[T]) record(v T, ts int64) error {
 	o.task.out++
 	return nil
 }
-
-func (o *funcSink[T]) watermark(int64) error { return nil }
 
 // Rows is a slice that a pipeline appends to. It outlives the pipeline: give the same Rows to the graph of the next run, and
 // restoring a cut brings it back to what it was at the cut (Adopt) or empties it (Fresh), so that each row is in it
@@ -90,31 +128,36 @@ func ToRows[T any](s Stream[T], rows *Rows[T]) {
 	g := s.graph()
 	op := g.operator("rows", "sink invocation failed")
 	g.need(op, "rows", rows != nil)
-	g.sinks = append(g.sinks, func(t *task) {
-		o := &rowsSink[T]{task: t, op: op, rows: rows, name: t.name("rows")}
-		t.register(o)
-		s.connect(t, o)
+	key := new(sinkKey)
+	g.sink(s.origin().at, func(t *task) {
+		sinkOf(t, key, func() *rowsSink[T] { return &rowsSink[T]{rows, t.exec.name(key, "rows")} })
+		s.connect(t, &rowsOp[T]{task: t, rows: rows})
 	})
 }
 
-type rowsSink[T any] struct {
+// sinkKey tells sinks apart.
+type sinkKey struct{ _ byte }
+
+type rowsOp[T any] struct {
 	task *task
-	op   *operator
 	rows *Rows[T]
-	name string
+	noSignals
 }
 
-func (o *rowsSink[T]) record(v T, _ int64) error {
+func (o *rowsOp[T]) record(v T, _ int64) error {
 	o.rows.append(v)
 	o.task.out++
 	return nil
 }
 
-func (o *rowsSink[T]) watermark(int64) error { return nil }
+type rowsSink[T any] struct {
+	rows *Rows[T]
+	name string
+}
 
 func (o *rowsSink[T]) partName() string { return o.name }
 
-func (o *rowsSink[T]) cut(int64) ([]Item, error) {
+func (o *rowsSink[T]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	return []Item{bytesItem(o.name, appendRows(nil, o.rows.Len()))}, nil
 }
 

@@ -37,7 +37,7 @@ type Record[T any] struct {
 // the emission lock around each call.
 type Collector[T any] struct {
 	ctx   context.Context //nolint:containedctx // A collector lives as long as the Run that it is handed to.
-	ring  *ring[T]
+	ring  *ring[slot[T]]
 	from  int64
 	next  int64 // default Next
 	count int64 // records so far, including those before the cut
@@ -78,21 +78,42 @@ func (c *Collector[T]) CollectRecord(r Record[T]) error {
 	return nil
 }
 
-// From reads a source into g.
+// collectSoon is Collect for sources that do not block between two records: they may lie unseen until there are some.
+func (c *Collector[T]) collectSoon(v T) error {
+	if c.pace != nil {
+		return c.Collect(v)
+	}
+	if err := c.ring.pushLazily(c.ctx, slot[T]{val: v, ts: c.count, next: c.next + 1}); err != nil {
+		return err
+	}
+	c.count++
+	c.next++
+	return nil
+}
+
+// From reads a source into g. One task reads it; with several subtasks ([Graph.SetParallelism]) the sources of a graph are
+// dealt out to them in turn.
 func From[T any](g *Graph, src Source[T]) Stream[T] {
 	op := g.operator("source", "source execution failed")
 	g.need(op, "source", src != nil)
 	if v, ok := src.(interface{ Validate() error }); ok {
 		g.fail(op.name, v.Validate())
 	}
-	return newStream(g, func(t *task, out *output[T]) {
-		in := &sourceInput[T]{
-			op: op, src: src, out: out,
-			name: t.name("source"), ring: newRing[T](t.cfg.Queue, t.wake, &t.parked),
+	home := g.counts["source"] - 1
+	s := Stream[T]{g: g, n: &node[T]{at: g.head}}
+	s.n.make = func(t *task, out *output[T]) []input {
+		if home%len(t.exec.tasksOf(g.head)) != t.index {
+			in := absentInput[T]{out}
+			t.addInput(in)
+			return []input{in}
 		}
-		t.inputs = append(t.inputs, in)
-		t.register(in)
-	})
+		in := &sourceInput[T]{op: op, src: src, out: out, name: t.exec.name(s.n, "source"), ring: newRing[slot[T]](t.cfg.Queue, t.bell)}
+		in.number = t.exec.pipeline.numberOf(in.name)
+		t.addInput(in)
+		t.exec.register(in)
+		return []input{in}
+	}
+	return s
 }
 
 // Slice is a seekable source of the elements of s, as they are now: changing s afterwards changes nothing. Timestamps
@@ -108,7 +129,7 @@ func (s sliceSource[T]) Run(_ context.Context, c *Collector[T]) error {
 		return fmt.Errorf("offset %d in a slice of %d: %w", c.From(), len(s), ErrInvalid)
 	}
 	for _, v := range s[c.From():] {
-		if err := c.Collect(v); err != nil {
+		if err := c.collectSoon(v); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 )
 
@@ -15,39 +13,36 @@ const chunk = 256
 // publishEvery is how many records may pass before [Pipeline.Progress] shows them.
 const publishEvery = 32
 
-// task is one execution of a graph: one goroutine that owns all operators, and what the cut consists of.
+// task executes one subtask of one place of the graph: one goroutine that owns all operators there.
 type task struct {
-	cfg     Config
-	errs    []error     // while it is built
-	outputs map[any]any // by *node: *output of the same type
-	inputs  []input     // sources, in the order of their first consumption
-	sinks   []sinkPart  // sinks with something to write or commit
-	parts   []part      // everything in the cut, in the order of registration
-	names   map[string]bool
-	counts  map[string]int
-	holders []*watermarkOp
-	strays  []strayCounts
-	clocked []clocked
-	ports   map[any]any    // by *SideOutput: *port of the same type
-	checks  []func() error // asked once all sinks are connected
+	cfg        Config
+	exec       *execution
+	index      int             // which subtask of its place, from 0
+	outputs    map[any]any     // by node: *output or *keyedOutput of its type
+	reach      map[any][]input // by node: the inputs that reach it
+	inputs     []input         // sources and gates, in the order of their first consumption
+	outward    []outward       // ends of exchanges
+	sinks      []sinkPart      // sinks with something to write
+	holders    []*watermarkOp
+	announcers []announcer
+	strays     []strayCounts
+	clocked    []clocked
+	ports      map[any]any // by *SideOutput: *port of the same type
 
-	lock   *lock
-	wake   chan struct{} // see ring.wake
-	parked atomic.Bool
-	stop   atomic.Bool // ctx has ended; looked at between records, where ctx.Err would cost more than a small record
+	lock *lock // the task's share of the checkpoint lock
+	bell *bell
 
-	// All below is guarded by the checkpoint lock.
-	ctx    context.Context //nolint:containedctx // Context is the context of one run, handed to functions by value.
-	at     *operator       // whose function runs; for panics
-	cur    position        // of the record in work
-	seq    uint64          // number of the fence
-	fenced bool            // some function gets a Context
-	held   bool            // the pipeline goroutine has the lock
-	failed error
-	// adopted says that the state is that of a cut.
-	adopted bool
-	out     int64
-	late    int64
+	// All below is guarded by the lock.
+	at       *operator // whose function runs; for panics
+	cur      position  // of the record in work
+	seq      uint64    // number of the fence
+	fenced   bool      // some function gets a Context
+	held     bool      // the task's goroutine has the lock
+	gathered int       // elements in the outboxes
+	handed   bool      // the outboxes have been handed over since; the goroutine's own
+	failed   error
+	out      int64
+	late     int64
 
 	fence    atomic.Uint64 // seq while a record is in work, else 0
 	progress struct{ out, late atomic.Int64 }
@@ -55,76 +50,46 @@ type task struct {
 
 // position is where a record came from.
 type position struct {
-	source string
+	number uint16 // of the source, from 1; 0 when there is no record
 	record int64
 	offset int64
 }
 
-// input is a source of a task, whatever the type of its records.
+// input is where a task's records come from, whatever their type: a source or a gate.
 type input interface {
-	part
-	// read runs the source until it ends; it is called on a goroutine of its own.
-	read(ctx context.Context)
 	// ready says whether drain or finish would do something.
 	ready() bool
 	// drain processes up to a chunk of waiting records under the lock.
 	drain(t *task) error
-	// finish flushes what follows the source once it has ended and been drained; it reports the source's own error.
+	// finish flushes what follows the input once it has ended and been drained; it reports a source's own error.
 	finish(t *task) (done bool, err error)
-	publish()
-	progress() SourceProgress
+	// quiet says that nothing has been there for some time, nor is now.
+	quiet() bool
+	// absent says that nothing will ever come: the source is another task's.
+	absent() bool
+	// settle processes what was under way at the cut, before anything runs.
+	settle(t *task) error
 }
 
-func newTask(cfg Config) *task {
+// reader is an input with a goroutine of its own, which it runs on until it ends.
+type reader interface{ read(ctx context.Context) }
+
+// announcer says again what it has passed on before the cut that was adopted, so that all behind it know.
+type announcer interface{ announce() error }
+
+func newTask(e *execution, index int) *task {
 	return &task{
-		cfg: cfg, lock: newLock(), wake: make(chan struct{}, 1),
-		outputs: make(map[any]any), ports: make(map[any]any), names: make(map[string]bool), counts: make(map[string]int),
+		cfg: e.cfg, exec: e, index: index, lock: newLock(), bell: newBell(),
+		outputs: make(map[any]any), reach: make(map[any][]input), ports: make(map[any]any),
 	}
 }
 
-// run reads all sources to their end.
-func (t *task) run(ctx context.Context) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if err := t.open(ctx); err != nil {
-		return errors.Join(err, t.close())
-	}
-	defer context.AfterFunc(ctx, func() { t.stop.Store(true) })()
-	var readers sync.WaitGroup
-	for _, in := range t.inputs {
-		readers.Go(func() { in.read(ctx) })
-	}
-	err = t.loop(ctx)
-	cancel(ErrStopped)
-	readers.Wait()
-	return errors.Join(err, t.close())
-}
+// parallel says whether there are other subtasks.
+func (t *task) parallel() bool { return t.exec.parallelism > 1 }
 
-// open prepares the sinks. No source runs yet.
-func (t *task) open(ctx context.Context) error {
-	if err := t.enter(ctx); err != nil {
-		return err
-	}
-	t.ctx = ctx
-	t.leave()
-	for _, s := range t.sinks {
-		if err := s.open(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (t *task) addInput(in input) { t.inputs = append(t.inputs, in) }
 
-// close writes out what the sinks still hold in memory.
-func (t *task) close() error {
-	var errs []error
-	for _, s := range t.sinks {
-		errs = append(errs, s.close())
-	}
-	return errors.Join(errs...)
-}
-
-// loop processes records as they come until every source has been finished.
+// loop processes records as they come until every input has been finished.
 func (t *task) loop(ctx context.Context) error {
 	live := append([]input(nil), t.inputs...)
 	for len(live) > 0 {
@@ -146,29 +111,32 @@ func (t *task) loop(ctx context.Context) error {
 			if err := t.idleTick(); err != nil {
 				return err
 			}
+			if err := t.flush(); err != nil {
+				return err
+			}
 		}
 		t.park(ctx, live)
 	}
 	return nil
 }
 
-// turn gives one source its chance, and lets the sinks write.
+// turn gives one input its chance, and lets what it gave go on.
 func (t *task) turn(in input) (done bool, err error) {
 	if in.ready() {
 		if err := in.drain(t); err != nil {
 			return false, err
 		}
-		if done, err = in.finish(t); err != nil {
-			return false, err
-		}
+	}
+	if done, err = in.finish(t); err != nil {
+		return false, err
 	}
 	return done, t.flush()
 }
 
-// park waits until a source has something, or ctx ends.
+// park waits until an input has something, or ctx ends.
 func (t *task) park(ctx context.Context, live []input) {
-	t.parked.Store(true)
-	defer t.parked.Store(false)
+	t.bell.parked.Store(true)
+	defer t.bell.parked.Store(false)
 	for _, in := range live {
 		if in.ready() {
 			return
@@ -180,18 +148,24 @@ func (t *task) park(ctx context.Context, live []input) {
 	due, stop := t.alarm()
 	defer stop()
 	select {
-	case <-t.wake:
+	case <-t.bell.wake:
 	case <-due:
 	case <-ctx.Done():
 	}
 }
 
-// enter takes the checkpoint lock for the pipeline goroutine.
+// enter takes the lock for the task's goroutine.
 func (t *task) enter(ctx context.Context) error {
 	if err := t.lock.acquire(ctx); err != nil {
 		return err
 	}
 	t.held = true
+	if t.handed {
+		t.handed, t.gathered = false, 0
+		for _, o := range t.outward {
+			o.reset()
+		}
+	}
 	return nil
 }
 
@@ -215,19 +189,20 @@ func (t *task) begin(p position) {
 	}
 }
 
-// between is called between two records: it lets a waiting cut through, and full sinks write, outside the lock.
+// between is called between two records: it lets a waiting cut through, full sinks write, and what has been gathered go,
+// outside the lock.
 func (t *task) between() error {
-	if t.stop.Load() {
-		return context.Cause(t.ctx)
+	if t.exec.stop.Load() {
+		return context.Cause(t.exec.ctx)
 	}
-	if !t.lock.wanted() && !t.sinksFull() {
+	if !t.lock.wanted() && t.gathered < handOverAt && !t.sinksFull() {
 		return nil
 	}
 	t.leave()
 	if err := t.flush(); err != nil {
 		return err
 	}
-	return t.enter(t.ctx)
+	return t.enter(t.exec.ctx)
 }
 
 func (t *task) sinksFull() bool {
@@ -239,7 +214,7 @@ func (t *task) sinksFull() bool {
 	return false
 }
 
-// flush lets every sink with much in memory write it. Never under the lock.
+// flush lets every sink with much in memory write it, and hands over what has been gathered. Never under the lock.
 func (t *task) flush() error {
 	for _, s := range t.sinks {
 		if !s.full() {
@@ -249,13 +224,23 @@ func (t *task) flush() error {
 			return err
 		}
 	}
+	t.handed = true
+	for _, o := range t.outward {
+		if t.exec.settling {
+			o.settle()
+			continue
+		}
+		if err := o.handOver(t.exec.ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // protect runs f under the lock and turns its panic into an error. After an error the task's state is that of an
 // unfinished record, so no cut is taken of it any more.
 func (t *task) protect(f func() error) (err error) {
-	if err := t.enter(t.ctx); err != nil {
+	if err := t.enter(t.exec.ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -270,12 +255,29 @@ func (t *task) protect(f func() error) (err error) {
 	return f()
 }
 
+// announce says again what was known at the cut.
+func (t *task) announce() error {
+	return t.protect(func() error {
+		t.begin(position{})
+		for _, a := range t.announcers {
+			if err := a.announce(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // fault names operator and record of an error of a user's function.
 func (t *task) fault(op *operator, err error) error {
-	return &OperatorError{
-		Operator: op.name, What: op.what, Err: err,
-		Source: t.cur.source, Record: t.cur.record, Offset: t.cur.offset,
+	e := &OperatorError{Operator: op.name, What: op.what, Err: err, Record: t.cur.record, Offset: t.cur.offset}
+	if t.cur.number > 0 {
+		e.Source = t.exec.pipeline.sourceName(t.cur.number)
 	}
+	if t.parallel() {
+		e.Subtask, e.Subtasks = t.index, t.exec.parallelism
+	}
+	return e
 }
 
 // context is what the function of the record in work gets.
@@ -289,7 +291,9 @@ func (t *task) publish() {
 	t.progress.out.Store(t.out)
 	t.progress.late.Store(t.late)
 	for _, in := range t.inputs {
-		in.publish()
+		if s, ok := in.(sourcePart); ok {
+			s.publish()
+		}
 	}
 	for _, h := range t.holders {
 		h.publish()

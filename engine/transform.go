@@ -5,8 +5,8 @@ func Map[In, Out any](s Stream[In], f func(In) Out) Stream[Out] {
 	g := s.graph()
 	op := g.operator("map", "map function failed")
 	g.need(op, "function", f != nil)
-	return newStream(g, func(t *task, out *output[Out]) {
-		s.connect(t, &mapOp[In, Out]{task: t, op: op, f: f, out: out})
+	return newStream(g, s.origin(), func(t *task, out *output[Out]) []input {
+		return s.connect(t, &mapOp[In, Out]{task: t, op: op, f: f, relay: relay[Out]{out}})
 	})
 }
 
@@ -14,7 +14,7 @@ type mapOp[In, Out any] struct {
 	task *task
 	op   *operator
 	f    func(In) Out
-	out  *output[Out]
+	relay[Out]
 }
 
 func (o *mapOp[In, Out]) record(v In, ts int64) error {
@@ -22,16 +22,14 @@ func (o *mapOp[In, Out]) record(v In, ts int64) error {
 	return o.out.record(o.f(v), ts)
 }
 
-func (o *mapOp[In, Out]) watermark(wm int64) error { return o.out.watermark(wm) }
-
 // TryMap is Map with a function that may fail, which ends the run, and that gets the record's [Context].
 func TryMap[In, Out any](s Stream[In], f func(Context, In) (Out, error)) Stream[Out] {
 	g := s.graph()
 	op := g.operator("map", "map function failed")
 	g.need(op, "function", f != nil)
-	return newStream(g, func(t *task, out *output[Out]) {
+	return newStream(g, s.origin(), func(t *task, out *output[Out]) []input {
 		t.fenced = true
-		s.connect(t, &tryMapOp[In, Out]{task: t, op: op, f: f, out: out})
+		return s.connect(t, &tryMapOp[In, Out]{task: t, op: op, f: f, relay: relay[Out]{out}})
 	})
 }
 
@@ -39,7 +37,7 @@ type tryMapOp[In, Out any] struct {
 	task *task
 	op   *operator
 	f    func(Context, In) (Out, error)
-	out  *output[Out]
+	relay[Out]
 }
 
 func (o *tryMapOp[In, Out]) record(v In, ts int64) error {
@@ -51,15 +49,13 @@ func (o *tryMapOp[In, Out]) record(v In, ts int64) error {
 	return o.out.record(w, ts)
 }
 
-func (o *tryMapOp[In, Out]) watermark(wm int64) error { return o.out.watermark(wm) }
-
 // Filter keeps the records for which keep says true.
 func Filter[T any](s Stream[T], keep func(T) bool) Stream[T] {
 	g := s.graph()
 	op := g.operator("filter", "filter function failed")
 	g.need(op, "function", keep != nil)
-	return newStream(g, func(t *task, out *output[T]) {
-		s.connect(t, &filterOp[T]{task: t, op: op, keep: keep, out: out})
+	return newStream(g, s.origin(), func(t *task, out *output[T]) []input {
+		return s.connect(t, &filterOp[T]{task: t, op: op, keep: keep, relay: relay[T]{out}})
 	})
 }
 
@@ -67,7 +63,7 @@ type filterOp[T any] struct {
 	task *task
 	op   *operator
 	keep func(T) bool
-	out  *output[T]
+	relay[T]
 }
 
 func (o *filterOp[T]) record(v T, ts int64) error {
@@ -78,16 +74,13 @@ func (o *filterOp[T]) record(v T, ts int64) error {
 	return o.out.record(v, ts)
 }
 
-func (o *filterOp[T]) watermark(wm int64) error { return o.out.watermark(wm) }
-
 // FlatMap lets f emit any number of records for each one. The timestamp stays. emit is valid until f returns.
 func FlatMap[In, Out any](s Stream[In], f func(in In, emit func(Out))) Stream[Out] {
 	g := s.graph()
 	op := g.operator("flat-map", "flat-map function failed")
 	g.need(op, "function", f != nil)
-	return newStream(g, func(t *task, out *output[Out]) {
-		o := &flatMapOp[In, Out]{f: f, emitter: newEmitter(t, op, out)}
-		s.connect(t, o)
+	return newStream(g, s.origin(), func(t *task, out *output[Out]) []input {
+		return s.connect(t, &flatMapOp[In, Out]{f: f, emitter: newEmitter(t, op, out)})
 	})
 }
 
@@ -107,9 +100,9 @@ func TryFlatMap[In, Out any](s Stream[In], f func(c Context, in In, emit func(Ou
 	g := s.graph()
 	op := g.operator("flat-map", "flat-map function failed")
 	g.need(op, "function", f != nil)
-	return newStream(g, func(t *task, out *output[Out]) {
+	return newStream(g, s.origin(), func(t *task, out *output[Out]) []input {
 		t.fenced = true
-		s.connect(t, &tryFlatMapOp[In, Out]{f: f, emitter: newEmitter(t, op, out)})
+		return s.connect(t, &tryFlatMapOp[In, Out]{f: f, emitter: newEmitter(t, op, out)})
 	})
 }
 
@@ -128,14 +121,14 @@ func (o *tryFlatMapOp[In, Out]) record(v In, ts int64) error {
 type emitter[Out any] struct {
 	task *task
 	op   *operator
-	out  *output[Out]
 	emit func(Out)
 	ts   int64
 	err  error
+	relay[Out]
 }
 
 func newEmitter[Out any](t *task, op *operator, out *output[Out]) *emitter[Out] {
-	e := &emitter[Out]{task: t, op: op, out: out}
+	e := &emitter[Out]{task: t, op: op, relay: relay[Out]{out}}
 	e.emit = func(v Out) {
 		if e.err == nil {
 			e.err = e.out.record(v, e.ts)
@@ -161,5 +154,3 @@ func (e *emitter[Out]) end(err error) error {
 	}
 	return nil
 }
-
-func (e *emitter[Out]) watermark(wm int64) error { return e.out.watermark(wm) }

@@ -12,7 +12,7 @@ import (
 type triggerOp[K comparable, T, Acc, Out any] struct {
 	*emitter[Out]
 	cells[K, Acc]
-	k        KeyedStream[K, T]
+	noClock
 	fold     folding[K, T, Acc, Out]
 	assigner window.Assigner
 	trigger  window.Trigger
@@ -24,13 +24,13 @@ type triggerOp[K comparable, T, Acc, Out any] struct {
 }
 
 func newTriggerOp[K comparable, T, Acc, Out any](
-	t *task, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
+	t *task, scope scope, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
 ) *triggerOp[K, T, Acc, Out] {
 	hash := state.Hasher(w.k.keys)
 	o := &triggerOp[K, T, Acc, Out]{
-		emitter: newEmitter(t, w.op, out), k: w.k, fold: fold, assigner: w.assigner, trigger: w.trigger,
+		emitter: newEmitter(t, w.op, out), fold: fold, assigner: w.assigner, trigger: w.trigger,
 		cells: cells[K, Acc]{
-			name: t.name("window"), merges: w.assigner.Merges(), lateness: w.lateness, wm: MinWatermark,
+			scope: scope, merges: w.assigner.Merges(), lateness: w.lateness, wm: MinWatermark,
 			kind:     fmt.Sprintf("%s %s lateness(%d)", w.assigner, w.trigger, w.lateness),
 			sessions: make(map[K][]session),
 			table:    state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.cells),
@@ -38,15 +38,14 @@ func newTriggerOp[K comparable, T, Acc, Out any](
 		vals: fold.accs,
 	}
 	o.strays = newStrays(t, w.op.name, w.late)
-	t.register(o)
+	t.exec.register(o)
 	if t.cfg.Clock != nil {
 		t.clocked = append(t.clocked, o)
 	}
 	return o
 }
 
-func (o *triggerOp[K, T, Acc, Out]) record(v T, ts int64) error {
-	key := o.k.of(o.task, v)
+func (o *triggerOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 	o.task.at = o.op
 	o.windows = o.assigner.Append(o.windows[:0], ts)
 	if len(o.windows) == 0 {
@@ -130,6 +129,13 @@ func (o *triggerOp[K, T, Acc, Out]) watermark(wm int64) error {
 		return err
 	}
 	return o.strays.side.watermark(wm)
+}
+
+func (o *triggerOp[K, T, Acc, Out]) idle(idle bool) error {
+	if err := o.out.idle(idle); err != nil {
+		return err
+	}
+	return o.strays.side.idle(idle)
 }
 
 // attend gives a bucket what it wants at one moment of event time.

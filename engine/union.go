@@ -1,31 +1,50 @@
 package engine
 
-import (
-	"encoding/binary"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// Union is one stream of the records of all given streams, as they come. Its watermark is the lowest of theirs, so a stream
-// without watermarks holds it back until it ends. Between records of different sources the order depends on how they come;
-// within one stream it stays. The watermarks are part of the cut as "union-N".
+// Union is one stream of the records of all given streams, as they come. Its watermark is the lowest of those that are not
+// idle, so a stream without watermarks holds it back until it ends. Between records of different sources the order depends
+// on how they come; within one stream it stays. The watermarks are part of the cut as "union-N".
 func Union[T any](first Stream[T], others ...Stream[T]) Stream[T] {
 	g := first.graph()
 	op := g.operator("union", "union failed")
 	all := append([]Stream[T]{first}, others...)
+	from := first.origin()
+	together := true
 	for _, s := range others {
 		if s.graph() != g {
 			g.fail(op.name, fmt.Errorf("streams of two graphs: %w", ErrInvalid))
 		}
+		o := s.origin()
+		from.timed = from.timed || o.timed
+		together = together && o.at == from.at
 	}
-	return newStream(g, func(t *task, out *output[T]) {
-		u := &unionState{name: t.name("union"), marks: slices.Repeat([]int64{MinWatermark}, len(all)), last: MinWatermark}
-		t.register(u)
+	if !together {
+		from.at = &place{}
 		for i, s := range all {
-			s.connect(t, &unionOp[T]{unionState: u, input: i, out: out})
+			all[i] = moved(s, from.at, op, sameSubtask)
 		}
-	})
+	}
+	u := newStream[T](g, from, nil)
+	u.n.make = func(t *task, out *output[T]) []input {
+		state := &unionState{scope: t.scope(t.exec.name(u.n, "union")), merge: newMerge(len(all))}
+		var ins []input
+		for i, s := range all {
+			ins = append(ins, s.connect(t, &unionOp[T]{unionState: state, input: i, out: out})...)
+		}
+		if !allAbsent(ins) {
+			t.exec.register(state)
+			t.announcers = append(t.announcers, announcing(func() error { return state.merge.announce(out) }))
+		}
+		return ins
+	}
+	return u
 }
+
+// announcing is an announcer made of a function.
+type announcing func() error
+
+func (f announcing) announce() error { return f() }
 
 // unionOp is one input of a union.
 type unionOp[T any] struct {
@@ -35,63 +54,62 @@ type unionOp[T any] struct {
 }
 
 func (o *unionOp[T]) record(v T, ts int64) error { return o.out.record(v, ts) }
+func (o *unionOp[T]) watermark(wm int64) error   { return o.merge.setMark(o.input, wm, o.out) }
+func (o *unionOp[T]) idle(idle bool) error       { return o.merge.setIdle(o.input, idle, o.out) }
 
-func (o *unionOp[T]) watermark(wm int64) error {
-	o.marks[o.input] = max(o.marks[o.input], wm)
-	if least := slices.Min(o.marks); least > o.last {
-		o.last = least
-		return o.out.watermark(least)
-	}
-	return nil
-}
-
-// unionState is the watermarks of all inputs, and what has been passed on, which is the lowest of them.
+// unionState is the watermarks of all inputs, and what has been passed on.
 type unionState struct {
-	name  string
-	marks []int64
-	last  int64
+	scope
+	merge merge
 }
-
-func (u *unionState) partName() string { return u.name }
 
 func (u *unionState) cut(int64) ([]Item, error) {
-	return []Item{bytesItem(u.name, appendUnion(nil, u.marks))}, nil
+	return []Item{bytesItem(u.partName(), appendUnion(nil, u.merge))}, nil
 }
 
 func (u *unionState) load(items *items, mode RestoreMode) (func(), error) {
-	b, err := items.take(u.name)
-	if err != nil {
-		return nil, err
+	var all *merge
+	for _, name := range u.stored(items) {
+		b, err := items.take(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := decodeUnion(b, len(u.merge.inputs))
+		if err != nil {
+			return nil, err
+		}
+		items.noteOne(Entry{Item: name, Content: m.String()})
+		if all == nil {
+			all = &m
+		} else {
+			all.least(m)
+		}
 	}
-	marks, err := decodeUnion(b)
-	if err != nil {
-		return nil, err
-	}
-	if len(marks) != len(u.marks) {
-		return nil, fmt.Errorf("stored union of %d streams, now %d: %w", len(marks), len(u.marks), ErrCorrupt)
-	}
-	items.noteOne(Entry{Item: u.name, Content: fmt.Sprintf("watermarks %d", marks)})
 	return func() {
 		if mode == Adopt {
-			u.marks, u.last = marks, slices.Min(marks)
+			u.merge = *all
 		}
 	}, nil
 }
 
-// appendUnion writes the item of a union: 'U' 1 | inputs | the watermark of each as a signed varint.
-func appendUnion(b []byte, marks []int64) []byte {
-	b = binary.AppendUvarint(append(b, 'U', itemVersion), uint64(len(marks)))
-	for _, wm := range marks {
-		b = binary.AppendVarint(b, wm)
-	}
-	return b
-}
+// appendUnion writes the item of a union: 'U' 2 | merge, see [appendMerge].
+func appendUnion(b []byte, m merge) []byte { return appendMerge(append(b, 'U', 2), m) }
 
-func decodeUnion(b []byte) (marks []int64, err error) {
-	d := newDecoder(b, 'U')
-	n := d.uvarint()
-	for i := uint64(0); i < n && d.err == nil; i++ {
-		marks = append(marks, d.varint())
+// decodeUnion reads the item of a union. Layout 1 had: inputs | the watermark of each.
+func decodeUnion(b []byte, inputs int) (merge, error) {
+	d, version := newDecoderOf(b, 'U', 2)
+	if version == 2 {
+		m := d.merge(inputs)
+		return m, d.finish()
 	}
-	return marks, d.finish()
+	m := newMerge(inputs)
+	if n := d.uvarint(); d.err == nil && n != uint64(inputs) {
+		d.err = fmt.Errorf("stored with %d inputs, now %d: %w", n, inputs, ErrCorrupt)
+	}
+	m.last = MaxWatermark
+	for i := range m.inputs {
+		m.inputs[i].mark = d.varint()
+		m.last = min(m.last, m.inputs[i].mark)
+	}
+	return m, d.finish()
 }

@@ -26,7 +26,21 @@ type Generator interface {
 type Strategy struct {
 	// New returns a new generator.
 	New func() Generator
-	err error
+
+	silent    bool
+	idleAfter int64
+	err       error
+}
+
+// WithIdleness marks the stream idle when no record has come for d of processing time (whole milliseconds, at least 1), which
+// [Config].Clock tells: what waits for several streams, such as a union, does not wait for this one then. Its next record makes
+// it active again; if that is behind the watermark by then, it is late. Records that wait in a queue are no silence.
+func (s Strategy) WithIdleness(d time.Duration) Strategy {
+	s.idleAfter = d.Milliseconds()
+	if s.idleAfter <= 0 && s.err == nil {
+		s.err = fmt.Errorf("idleness after %v: %w", d, ErrInvalid)
+	}
+	return s
 }
 
 // Bounded expects records to be out of order by at most the given time: the watermark is the greatest timestamp so far,
@@ -44,7 +58,9 @@ func Bounded(outOfOrder time.Duration) Strategy {
 func Ascending() Strategy { return Bounded(0) }
 
 // NoWatermarks never gives a watermark: windows close at the end of the input.
-func NoWatermarks() Strategy { return Strategy{New: func() Generator { return silent{} }} }
+func NoWatermarks() Strategy {
+	return Strategy{New: func() Generator { return silent{} }, silent: true}
+}
 
 type bounded struct {
 	delay, max int64
@@ -79,13 +95,23 @@ func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T]
 	op := g.operator("event-time", "timestamp function failed")
 	g.need(op, "strategy", strategy.New != nil)
 	g.fail(op.name, strategy.err)
-	return newStream(g, func(t *task, out *output[T]) {
-		h := &watermarkOp{name: t.name("watermark"), gen: strategy.New(), last: MinWatermark}
+	if strategy.idleAfter > 0 && g.cfg.Clock == nil {
+		g.fail(op.name, fmt.Errorf("idleness: %w", ErrNoClock))
+	}
+	e := newStream[T](g, origin{at: s.origin().at, timed: !strategy.silent}, nil)
+	e.n.make = func(t *task, out *output[T]) []input {
+		h := &watermarkOp{
+			scope: t.scope(t.exec.name(e.n, "watermark")), gen: strategy.New(), last: MinWatermark,
+			idleAfter: strategy.idleAfter, out: out,
+		}
 		h.publish()
-		t.holders = append(t.holders, h)
-		t.register(h)
-		s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
-	})
+		h.inputs = s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
+		if !allAbsent(h.inputs) {
+			h.join(t)
+		}
+		return h.inputs
+	}
+	return e
 }
 
 type eventTimeOp[T any] struct {
@@ -100,6 +126,11 @@ func (o *eventTimeOp[T]) record(v T, ts int64) error {
 	if o.f != nil {
 		o.task.at = o.op
 		ts = o.f(v)
+	}
+	if o.idleAfter > 0 {
+		if err := o.awake(o.task); err != nil {
+			return err
+		}
 	}
 	if err := o.out.record(v, ts); err != nil {
 		return err
@@ -122,37 +153,105 @@ func (o *eventTimeOp[T]) watermark(wm int64) error {
 	return o.out.watermark(wm)
 }
 
+// idle passes on nothing: whether a stream is idle is the strategy's to say, as its watermarks are.
+func (o *eventTimeOp[T]) idle(bool) error { return nil }
+
 // watermarkOp holds a stream's watermark.
 type watermarkOp struct {
-	name  string
-	gen   Generator
-	last  int64
-	idle  bool // no generator marks a stream idle yet; the flag is part of the format
-	shown atomic.Int64
+	scope
+	gen    Generator
+	last   int64
+	asleep bool // the stream is idle
+	shown  atomic.Int64
+
+	idleAfter int64 // 0: never
+	since     int64 // processing time of the last record, or when waiting for one began
+	waiting   bool  // since is set
+	inputs    []input
+	out       signals
+}
+
+// join makes the holder part of its task.
+func (h *watermarkOp) join(t *task) {
+	t.holders = append(t.holders, h)
+	t.exec.register(h)
+	t.announcers = append(t.announcers, h)
+	if h.idleAfter > 0 {
+		t.clocked = append(t.clocked, h)
+	}
+}
+
+func (h *watermarkOp) announce() error {
+	if h.asleep {
+		if err := h.out.idle(true); err != nil {
+			return err
+		}
+	}
+	if h.last == MinWatermark {
+		return nil
+	}
+	return h.out.watermark(h.last)
+}
+
+// awake notes that a record has come.
+func (h *watermarkOp) awake(t *task) error {
+	h.since, h.waiting = t.cfg.Clock(), true
+	if !h.asleep {
+		return nil
+	}
+	h.asleep = false
+	return h.out.idle(false)
+}
+
+// next is when the stream is idle if nothing comes.
+func (h *watermarkOp) next() int64 {
+	switch {
+	case h.asleep || h.last == MaxWatermark:
+		return math.MaxInt64
+	case !h.waiting:
+		return math.MinInt64 // to be told the time
+	}
+	return addTime(h.since, h.idleAfter)
+}
+
+// advance marks the stream idle. A stream whose records wait, since the task is busy with others, is not.
+func (h *watermarkOp) advance(now int64) error {
+	quiet := h.waiting
+	for _, in := range h.inputs {
+		quiet = quiet && in.quiet()
+	}
+	if !quiet {
+		h.since, h.waiting = now, true
+		return nil
+	}
+	h.asleep = true
+	return h.out.idle(true)
 }
 
 func (h *watermarkOp) publish() { h.shown.Store(h.last) }
 
-func (h *watermarkOp) partName() string { return h.name }
-
 func (h *watermarkOp) cut(int64) ([]Item, error) {
-	return []Item{bytesItem(h.name, appendWatermark(nil, h.last, h.idle))}, nil
+	return []Item{bytesItem(h.partName(), appendWatermark(nil, h.last, h.asleep))}, nil
 }
 
 func (h *watermarkOp) load(items *items, mode RestoreMode) (func(), error) {
-	b, err := items.take(h.name)
-	if err != nil {
-		return nil, err
+	last, asleep := MaxWatermark, true
+	for _, name := range h.stored(items) {
+		b, err := items.take(name)
+		if err != nil {
+			return nil, err
+		}
+		wm, idle, err := decodeWatermark(b)
+		if err != nil {
+			return nil, err
+		}
+		items.noteOne(Entry{Item: name, Content: fmt.Sprintf("watermark %d, idle %t", wm, idle)})
+		last, asleep = min(last, wm), asleep && idle
 	}
-	wm, idle, err := decodeWatermark(b)
-	if err != nil {
-		return nil, err
-	}
-	items.noteOne(Entry{Item: h.name, Content: fmt.Sprintf("watermark %d, idle %t", wm, idle)})
 	return func() {
 		if mode == Adopt {
-			h.last, h.idle = wm, idle
-			h.gen.Resume(wm)
+			h.last, h.asleep = last, asleep
+			h.gen.Resume(last)
 		}
 	}, nil
 }

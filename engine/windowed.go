@@ -25,7 +25,7 @@ type WindowedStream[K comparable, T any] struct {
 // ([Progress].LateDropped, [Progress].Windows). [WindowedStream.WithTrigger], [WindowedStream.WithLateness] and
 // [WindowedStream.WithLateOutput] change that.
 func Window[K comparable, T any](k KeyedStream[K, T], assigner window.Assigner) WindowedStream[K, T] {
-	g := k.s.graph()
+	g := k.graph()
 	op := g.operator("window", "window function failed")
 	g.need(op, "assigner", assigner != nil)
 	if assigner != nil {
@@ -42,7 +42,7 @@ func Window[K comparable, T any](k KeyedStream[K, T], assigner window.Assigner) 
 // WithTrigger lets t decide when windows are emitted, instead of the assigner's own trigger. What a window holds when it
 // ends for good, or when the input ends, is emitted then, unless it has been emitted since the window's end.
 func (w WindowedStream[K, T]) WithTrigger(t window.Trigger) WindowedStream[K, T] {
-	g := w.k.s.graph()
+	g := w.k.graph()
 	g.need(w.op, "trigger", t != nil)
 	if t == nil {
 		return w
@@ -59,7 +59,7 @@ func (w WindowedStream[K, T]) WithTrigger(t window.Trigger) WindowedStream[K, T]
 // that time is added, and the window is emitted again as a whole; under [window.Purging], as what is new in it.
 func (w WindowedStream[K, T]) WithLateness(d time.Duration) WindowedStream[K, T] {
 	if d < 0 {
-		w.k.s.graph().fail(w.op.name, fmt.Errorf("lateness of %v: %w", d, ErrInvalid))
+		w.k.graph().fail(w.op.name, fmt.Errorf("lateness of %v: %w", d, ErrInvalid))
 	}
 	w.lateness = d.Milliseconds()
 	return w
@@ -68,7 +68,7 @@ func (w WindowedStream[K, T]) WithLateness(d time.Duration) WindowedStream[K, T]
 // WithLateOutput sends records that are too late to tag instead of dropping them, if anybody reads it ([Side]). A tag serves
 // one result of the windows: two aggregations of w need two tags.
 func (w WindowedStream[K, T]) WithLateOutput(tag *SideOutput[T]) WindowedStream[K, T] {
-	w.k.s.graph().need(w.op, "late output", tag != nil)
+	w.k.graph().need(w.op, "late output", tag != nil)
 	w.late = tag
 	return w
 }
@@ -96,7 +96,7 @@ type Aggregation[T, Acc, R any] struct {
 // Aggregate folds each window of each key. The result carries the latest timestamp among the window's records.
 // The accumulators are part of the cut as "window-N"; Acc must be of a type that [state.CodecOf] accepts.
 func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregation[T, Acc, R]) Stream[Result[K, R]] {
-	w.k.s.graph().need(w.op, "aggregation function", a.Add != nil && a.Result != nil)
+	w.k.graph().need(w.op, "aggregation function", a.Add != nil && a.Result != nil)
 	return windowed(w, false, folding[K, T, Acc, Result[K, R]]{
 		create: a.New, add: a.Add, merge: a.Merge,
 		result: func(_ Context, key K, win window.Window, acc Acc, emit func(Result[K, R])) error {
@@ -109,7 +109,7 @@ func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregatio
 // ReduceWindow combines the records of each window of each key; the first record stands for itself. Where windows grow
 // together, f combines what they have come to.
 func ReduceWindow[K comparable, T any](w WindowedStream[K, T], f func(acc, v T) T) Stream[Result[K, T]] {
-	w.k.s.graph().need(w.op, "reduce function", f != nil)
+	w.k.graph().need(w.op, "reduce function", f != nil)
 	type reduced struct {
 		Some  bool
 		Value T
@@ -141,7 +141,7 @@ func CountWindow[K comparable, T any](w WindowedStream[K, T]) Stream[Result[K, i
 func ApplyWindow[K comparable, T, Out any](
 	w WindowedStream[K, T], f func(c Context, key K, win window.Window, elements []T, emit func(Out)) error,
 ) Stream[Out] {
-	w.k.s.graph().need(w.op, "function", f != nil)
+	w.k.graph().need(w.op, "function", f != nil)
 	return windowed(w, true, folding[K, T, []T, Out]{
 		add:    func(acc []T, v T) []T { return append(acc, v) },
 		merge:  func(a, b []T) []T { return append(a, b...) },
@@ -179,16 +179,18 @@ func (f *folding[K, T, Acc, Out]) compile() (err error) {
 
 // windowed builds the operator behind all of the above; fenced says that a function of the user's gets the Context.
 func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], fenced bool, f folding[K, T, Acc, Out]) Stream[Out] {
-	g := w.k.s.graph()
+	g := w.k.graph()
 	g.fail(w.op.name, f.compile())
 	merges := w.assigner != nil && w.assigner.Merges()
 	g.need(w.op, "merge function", f.merge != nil || !merges)
-	return newStream(g, func(t *task, out *output[Out]) {
+	s := newStream[Out](g, w.k.origin(), nil)
+	s.n.make = func(t *task, out *output[Out]) []input {
 		t.fenced = t.fenced || fenced
+		scope := t.scope(t.exec.name(s.n, "window"))
 		if merges || w.custom || w.lateness > 0 {
-			w.k.s.connect(t, newTriggerOp(t, w, f, out))
-			return
+			return w.k.connect(t, newTriggerOp(t, scope, w, f, out))
 		}
-		w.k.s.connect(t, newWindowOp(t, w, f, out))
-	})
+		return w.k.connect(t, newWindowOp(t, scope, w, f, out))
+	}
+	return s
 }

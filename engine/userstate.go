@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// RegisterSnapshotSource puts state of the user's own into the cut, under a name that no operator has. Both functions run
+// under the checkpoint lock, so they must not block, and never while a record is in work. snapshot returns bytes that
+// the engine copies; an error fails the cut as a whole. restore gets the bytes back in either [RestoreMode], before
+// anything of the engine's own is restored; an error fails the restore.
+func RegisterSnapshotSource(g *Graph, name string, snapshot func() ([]byte, error), restore func([]byte) error) {
+	g.need(&operator{name: "snapshot source " + name}, "function", snapshot != nil && restore != nil)
+	g.fail("snapshot source", checkName(name))
+	g.extra = append(g.extra, userState{name: name, snapshot: snapshot, restore: restore})
+}
+
+// userState is what RegisterSnapshotSource registers.
+type userState struct {
+	name     string
+	snapshot func() ([]byte, error)
+	restore  func([]byte) error
+	loaded   []byte
+}
+
+func (u *userState) partName() string { return u.name }
+
+func (u *userState) cut(int64) ([]Item, error) {
+	b, err := u.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return []Item{bytesItem(u.name, bytes.Clone(b))}, nil
+}
+
+func (u *userState) load(items *items, _ RestoreMode) (func(), error) {
+	b, err := items.take(u.name)
+	if err != nil {
+		return nil, err
+	}
+	items.noteOne(Entry{Item: u.name, Content: fmt.Sprintf("%d bytes", len(b))})
+	u.loaded = bytes.Clone(b)
+	return func() {}, nil
+}
