@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark-stream/tidemark/internal/cli"
 	"github.com/tidemark-stream/tidemark/internal/settings"
 	"github.com/tidemark-stream/tidemark/internal/target"
+	"github.com/tidemark-stream/tidemark/job"
 )
 
 // The demo's numbers: three workers share 20 000 records, which take about twelve seconds.
@@ -65,9 +66,9 @@ woken. At the end every row of the output is compared with the known right answe
 	return cmd
 }
 
-// demoWorkerCommand is "worker run" in this binary: the demo has but one.
+// demoWorkerCommand is the program worker in this binary: the demo has but one.
 func demoWorkerCommand() *cobra.Command {
-	cmd := workercmd.Run()
+	cmd := job.Command(workercmd.Flights())
 	cmd.Use, cmd.Hidden = "demo-worker", true
 	return cmd
 }

@@ -74,7 +74,7 @@ func (d *demo) startWorker(ctx context.Context, s *story, i int) (err error) {
 			d.died(err)
 		}
 	}
-	d.work[i], err = d.startSelf(fmt.Sprintf("worker-%d", i+1), died, "demo-worker",
+	d.work[i], err = d.startSelf(fmt.Sprintf("worker-%d", i+1), died, "demo-worker", "run",
 		"--task", fmt.Sprintf("%d/%d", i+1, demoWorkers), "--input", d.input(), "--output", d.output(i),
 		"--rate", fmt.Sprint(demoRate), "--presence-ttl", demoLife.String(), "--log-level", "debug")
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/internal/settings"
+	"github.com/tidemark-stream/tidemark/job"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/operations.md anew")
@@ -26,7 +28,7 @@ func TestTheTablesOfSettingsAreTheFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	for name, cmd := range map[string]*cobra.Command{"coordinator serve": servecmd.Serve(), "worker run": workercmd.Run()} {
+	for name, cmd := range map[string]*cobra.Command{"coordinator serve": servecmd.Serve(), "worker run": workerVerb(t, "run")} {
 		head := "<!-- settings: " + name + " -->\n"
 		before, rest, ok1 := strings.Cut(text, head)
 		table, after, ok2 := strings.Cut(rest, "<!-- end -->")
@@ -44,6 +46,29 @@ func TestTheTablesOfSettingsAreTheFlags(t *testing.T) {
 		if err := os.WriteFile(operations, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// workerVerb is a verb of the program worker.
+func workerVerb(t *testing.T, name string) *cobra.Command {
+	t.Helper()
+	cmd, _, err := job.Command(workercmd.Flights()).Find([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// Programs of users know the settings of the coordinator from a list, since they are made without it.
+func TestAFileForBothMayNameEverySettingOfTheCoordinator(t *testing.T) {
+	var want []string
+	servecmd.Serve().Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			want = append(want, f.Name)
+		}
+	})
+	if diff := cmp.Diff(want, settings.Coordinator()); diff != "" {
+		t.Errorf("settings.Coordinator does not list the flags of serve: %s", diff)
 	}
 }
 
@@ -82,7 +107,7 @@ func TestEveryReasonOfAFailureIsExplained(t *testing.T) {
 func TestEveryVerbSaysWhatItIsForAndHasAnExample(t *testing.T) {
 	for _, cmd := range []*cobra.Command{
 		demoCommand(), servecmd.Serve(), triggerCommand(), abortCommand(), listCommand(), showCommand(), logCommand(), statusCommand(),
-		healthCommand(), forgetCommand(), workercmd.Run(), workercmd.Health(),
+		healthCommand(), forgetCommand(), workerVerb(t, "run"), workerVerb(t, "health"),
 	} {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.Name()) {
 			t.Errorf("%s lacks a sentence, a paragraph or an example", cmd.Name())

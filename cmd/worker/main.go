@@ -2,19 +2,8 @@
 package main
 
 import (
-	"os"
-
-	"github.com/tidemark-stream/tidemark/cmd/internal/servecmd"
 	"github.com/tidemark-stream/tidemark/cmd/internal/workercmd"
-	"github.com/tidemark-stream/tidemark/internal/cli"
+	"github.com/tidemark-stream/tidemark/job"
 )
 
-func main() {
-	cli.SetUpLogs()
-	root := cli.NewRoot("worker", "Work on tasks of a Tidemark job",
-		"Work on tasks of a Tidemark job: process records, and take part in its checkpoints.")
-	run := workercmd.Run()
-	root.AddCommand(run, workercmd.Health(), cli.ConfigCommand(root.Name(), run))
-	cli.KnowSettingsOf(root, servecmd.Serve())
-	os.Exit(cli.Main(root))
-}
+func main() { job.Main(workercmd.Flights()) }

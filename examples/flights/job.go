@@ -62,8 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Job builds the pipeline of one task.
-func Job(cfg Config) (*engine.Pipeline, error) {
+// Graph puts the job of one task together.
+func Graph(cfg Config) (*engine.Graph, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Count < 1 || cfg.Index < 0 || cfg.Index >= cfg.Count {
 		return nil, fmt.Errorf("build flights job: task %d of %d: %w", cfg.Index, cfg.Count, engine.ErrInvalid)
@@ -72,6 +72,15 @@ func Job(cfg Config) (*engine.Pipeline, error) {
 	lines := engine.JSONLines[Flight]{Path: cfg.Input}
 	days := Days(cfg, engine.From(g, engine.Throttle[Flight](lines, cfg.Rate)))
 	engine.ToFile(days, cfg.Output, engine.JSONRow[Day])
+	return g, nil
+}
+
+// Job builds the pipeline of one task.
+func Job(cfg Config) (*engine.Pipeline, error) {
+	g, err := Graph(cfg)
+	if err != nil {
+		return nil, err
+	}
 	p, err := g.Build()
 	if err != nil {
 		return nil, fmt.Errorf("build flights job: %w", err)

@@ -54,6 +54,11 @@ var bans = []ban{
 		to:   []string{"projection", "coordinator", "cmd"},
 		why:  "a worker is told the outcome by the control feed; it folds nothing",
 	},
+	{
+		from: "job",
+		to:   []string{"coordinator", "cmd"},
+		why:  "a job and its coordinator meet on the log alone",
+	},
 }
 
 // ours picks the packages of this module, by their path inside it.
@@ -117,7 +122,7 @@ func standard(path string) bool {
 
 // speaksRedis are the only trees that import a Redis client, or the embedded server.
 var speaksRedis = []string{
-	"events/eventlog", "store/redis", "cmd", "examples", "internal/redisconn", "internal/target", "internal/testredis",
+	"events/eventlog", "store/redis", "job", "cmd", "examples", "internal/redisconn", "internal/target", "internal/testredis",
 }
 
 func TestOnlyTheEdgeSpeaksRedis(t *testing.T) {
@@ -133,10 +138,11 @@ func TestOnlyTheEdgeSpeaksRedis(t *testing.T) {
 	}
 }
 
-// wiring is what programs are made of beside the libraries, and programs are the trees that may reach it.
+// wiring is what programs are made of beside the libraries, and programs are the trees that may reach it. A job is a program
+// as a value.
 var (
-	wiring   = []string{"internal/cli", "internal/redisconn", "internal/settings", "internal/target"}
-	programs = []string{"cmd", "examples", "internal"}
+	wiring   = []string{"job", "internal/cli", "internal/redisconn", "internal/settings", "internal/target"}
+	programs = []string{"job", "cmd", "examples", "internal"}
 )
 
 func TestNoLibraryReachesTheWiringOfPrograms(t *testing.T) {

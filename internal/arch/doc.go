@@ -1,8 +1,10 @@
 // Package arch holds no code: its tests keep the shape of the module, so that a plain go test finds what a review
 // would have to look for.
 //
-//	cmd/coordinator                    cmd/worker
+//	cmd/coordinator                    cmd/worker, examples
 //	   │                                  │
+//	   │                                  ▼
+//	   │                                 job          (and programs of users)
 //	   ▼                                  ▼
 //	coordinator                        worker ─────► engine    (imports nothing of ours)
 //	   │   │                            │  │

@@ -23,10 +23,15 @@ const (
 	ExitSuperseded = 3 // another process has the task: a restart at once would take it away from that one
 )
 
+// ErrUsage is what errors of [Usage] and [Usagef] are: the program was called wrongly.
+var ErrUsage = errors.New("wrong call")
+
 // usageError marks an error that the caller of the program can mend by calling it differently.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+func (usageError) Is(target error) bool { return target == ErrUsage }
 
 // Usage wraps err so that the program ends with [ExitUsage].
 func Usage(err error) error { return usageError{err} }
@@ -79,7 +84,6 @@ func Main(root *cobra.Command) int {
 }
 
 func exitCode(cmd *cobra.Command, err error) int {
-	var usage usageError
 	var coded codedError
 	switch {
 	case err == nil:
@@ -92,7 +96,7 @@ func exitCode(cmd *cobra.Command, err error) int {
 	case Interrupted(err):
 		fmt.Fprintf(cmd.ErrOrStderr(), "ended by %v\n", err)
 		return ExitFailed
-	case errors.As(err, &usage), errors.Is(err, settings.ErrInvalid), errors.Is(err, redisconn.ErrAddress), isCobraUsage(err):
+	case errors.Is(err, ErrUsage), errors.Is(err, settings.ErrInvalid), errors.Is(err, redisconn.ErrAddress), isCobraUsage(err):
 		fmt.Fprintf(cmd.ErrOrStderr(), "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return ExitUsage
 	default:

@@ -67,9 +67,9 @@ func knownFlags(root *cobra.Command) []string {
 // elsewhere is the annotation of a root that lists settings of the other program.
 const elsewhere = "tidemark_elsewhere"
 
-// KnowSettingsOf lets a file name the flags of a command that another program has.
-func KnowSettingsOf(root, other *cobra.Command) {
-	root.Annotations = map[string]string{elsewhere: strings.Join(flagNames(other), ",")}
+// KnowSettings lets a file name settings of another program, so that one file serves both.
+func KnowSettings(root *cobra.Command, names []string) {
+	root.Annotations = map[string]string{elsewhere: strings.Join(names, ",")}
 }
 
 func versionCommand(program string) *cobra.Command {

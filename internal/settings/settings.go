@@ -32,6 +32,14 @@ type Setting struct {
 	Source string `json:"source"`
 }
 
+// Coordinator lists the flags of "coordinator serve": the file of a worker may name them, so that one file serves both.
+func Coordinator() []string {
+	return []string{
+		"chunk-grace", "drain-timeout", "interval", "job", "key-prefix", "lease-ttl", "log-format", "log-level", "max-concurrent", "min-pause",
+		"presence-ttl", "queue-limit", "redis", "required-acks", "retain", "store-timeout", "tasks", "timeout",
+	}
+}
+
 // layer is one place; it answers by flag name.
 type layer struct {
 	source func(flag string) string

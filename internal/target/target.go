@@ -8,12 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
-	"github.com/spf13/cobra"
 
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/events/eventlog/redislog"
-	"github.com/tidemark-stream/tidemark/internal/cli"
 	"github.com/tidemark-stream/tidemark/internal/redisconn"
 	storeredis "github.com/tidemark-stream/tidemark/store/redis"
 )
@@ -21,28 +19,30 @@ import (
 // DefaultRedis is the address without any setting: a Redis on this machine.
 const DefaultRedis = "redis://127.0.0.1:6379"
 
-// DefaultJob is the job without any setting, that of the demo and of docker-compose.yml.
-const DefaultJob = "flights"
-
 // connectTimeout bounds the first contact, so that a wrong address is told soon.
 const connectTimeout = 5 * time.Second
 
-// Flags are --redis, --job and --key-prefix.
-type Flags struct {
-	redis, job, prefix string
-	embedded           bool
+// Config says which job on which Redis.
+type Config struct {
+	Job events.JobID
+	// Redis is an address, as package redisconn reads it. Empty means [DefaultRedis].
+	Redis string
+	// Client takes the place of Redis. It is the caller's: neither watched nor closed.
+	Client redis.UniversalClient
+	// KeyPrefix stands before {job}: in the keys of records and chunks. Empty means the store's default.
+	KeyPrefix string
+	// Embedded says that the server is miniredis.
+	Embedded bool
+	// From ends the errors that ask whether the address is right: where it comes from.
+	From string
 }
 
-// Add adds them to a command.
-func (f *Flags) Add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.redis, "redis", DefaultRedis, "address of Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://; also from REDIS_URL")
-	flags.StringVar(&f.job, "job", DefaultJob, "name of the job")
-	flags.StringVar(&f.prefix, "key-prefix", storeredis.DefaultJobKeyPrefix, "what stands before {job}: in the keys of records and chunks")
-	flags.BoolVar(&f.embedded, "embedded-redis", false, "the server is the demo's embedded one: poll instead of block")
-	if err := flags.MarkHidden("embedded-redis"); err != nil {
-		panic(err) // the flag was added the line before
+// server names the server in errors and log lines, without a password.
+func (c Config) server() string {
+	if c.Client != nil {
+		return "redis"
 	}
+	return "redis at " + redisconn.Redact(c.Redis)
 }
 
 // Target is an open job. Close it.
@@ -56,65 +56,70 @@ type Target struct {
 	// KeyPrefix stands before {job}: in the keys of records and chunks.
 	KeyPrefix string
 
-	stop func() // ends what watches the client; nil if nothing does yet
+	shared bool   // the client is the caller's
+	stop   func() // ends what watches the client; nil if nothing does yet
 }
 
 // Open connects and makes sure that a server answers. What is wrong with the server is logged, and is an error if
 // Tidemark cannot work there.
-func (f *Flags) Open(ctx context.Context, logger zerolog.Logger) (*Target, error) {
-	job, err := events.ParseJobID(f.job)
-	if err != nil {
-		return nil, cli.Usagef("--job: %w", err)
+func Open(ctx context.Context, cfg Config, logger zerolog.Logger) (*Target, error) {
+	t := &Target{Job: cfg.Job, Logger: logger, Client: cfg.Client, KeyPrefix: cfg.KeyPrefix, shared: cfg.Client != nil}
+	if !t.shared {
+		if cfg.Redis == "" {
+			cfg.Redis = DefaultRedis
+		}
+		opts, err := redisconn.Parse(cfg.Redis)
+		if err != nil {
+			return nil, err
+		}
+		redislog.Tune(opts)
+		t.Client = redis.NewUniversalClient(opts)
 	}
-	opts, err := redisconn.Parse(f.redis)
-	if err != nil {
-		return nil, err
-	}
-	redislog.Tune(opts)
-	redisconn.LogTo(logger)
-	t := &Target{Job: job, Client: redis.NewUniversalClient(opts), KeyPrefix: f.prefix}
-	if err := f.open(ctx, t, logger); err != nil {
+	if err := t.open(ctx, cfg); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (f *Flags) open(ctx context.Context, t *Target, logger zerolog.Logger) (err error) {
+func (t *Target) open(ctx context.Context, cfg Config) (err error) {
 	checkCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	findings, err := redisconn.Check(checkCtx, t.Client)
 	switch {
 	case errors.Is(err, redisconn.ErrRefused):
-		return fmt.Errorf("redis at %s: %w; are user and password right? (--redis, TIDEMARK_REDIS or REDIS_URL)", redisconn.Redact(f.redis), err)
+		return fmt.Errorf("%s: %w; are user and password right?%s", cfg.server(), err, cfg.From)
 	case err != nil:
-		return fmt.Errorf("reach redis at %s: %w; is it running, and is the address right? (--redis, TIDEMARK_REDIS or REDIS_URL)",
-			redisconn.Redact(f.redis), err)
+		return fmt.Errorf("reach %s: %w; is it running, and is the address right?%s", cfg.server(), err, cfg.From)
 	}
-	logger, t.stop = watch(ctx, t.Client, eventlog.KeysOf(t.Job).Tasks(), logger) // only now: the first contact fails in its own words
-	t.Logger = logger
+	if !t.shared { // only now: the first contact fails in its own words
+		t.Logger, t.stop = watch(ctx, t.Client, eventlog.KeysOf(t.Job).Tasks(), t.Logger)
+	}
 	for _, finding := range findings {
 		if finding.Fatal {
-			return fmt.Errorf("redis at %s: %s", redisconn.Redact(f.redis), finding.Text)
+			return fmt.Errorf("%s: %s", cfg.server(), finding.Text)
 		}
-		logger.Warn().Str("redis", redisconn.Redact(f.redis)).Msg(finding.Text)
+		t.Logger.Warn().Str("redis", redisconn.Redact(cfg.Redis)).Msg(finding.Text)
 	}
 	t.Log, err = redislog.Open(redislog.Config{
-		Job: t.Job, Client: t.Client, Embedded: f.embedded,
+		Job: t.Job, Client: t.Client, Embedded: cfg.Embedded,
 		OnRetry: func(err error, wait time.Duration) {
-			logger.Warn().Err(err).Dur("again_in_ms", wait).Msg("publish to the log")
+			t.Logger.Warn().Err(err).Dur("again_in_ms", wait).Msg("publish to the log")
 		},
 	})
 	if err != nil {
 		return err
 	}
-	t.Store, err = storeredis.NewJob(t.Client, t.Job, storeredis.JobOptions{KeyPrefix: f.prefix})
+	t.Store, err = storeredis.NewJob(t.Client, t.Job, storeredis.JobOptions{KeyPrefix: cfg.KeyPrefix})
 	return err
 }
 
-// Close ends the connections.
+// Close ends the connections, but for those of the caller's client.
 func (t *Target) Close() error {
 	if t.stop != nil {
 		t.stop()
+	}
+	if t.shared {
+		return nil
 	}
 	if err := t.Client.Close(); err != nil {
 		return fmt.Errorf("close the connections to redis: %w", err)

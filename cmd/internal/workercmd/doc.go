@@ -1,9 +1,9 @@
-// Package workercmd is the verbs "run" and "health" of the worker. Both programs have the first: the worker for its users, the
-// coordinator for its demo.
+// Package workercmd is the job of the program worker, the flights, as a value. Both programs have it: the worker for its users,
+// the coordinator for its demo.
 //
 // # Concurrency
 //
-// While a task runs, a goroutine of its own logs how far it has come; run joins it.
+// A job belongs to one process.
 //
 // # Failure
 //
@@ -11,5 +11,5 @@
 //
 // # Testing
 //
-// Package e2e runs the programs; what is parsed here is tested here.
+// Package e2e runs the programs; what is refused here is tested here.
 package workercmd

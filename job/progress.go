@@ -1,4 +1,4 @@
-package workercmd
+package job
 
 import (
 	"context"

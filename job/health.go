@@ -1,4 +1,4 @@
-package workercmd
+package job
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/tidemark-stream/tidemark/projection"
 )
 
-// Health returns the verb "health": whether the task gives signs of life, for a container's health check.
-func Health() *cobra.Command {
+// healthCommand is the verb "health": whether the task gives signs of life, for a container's health check.
+func healthCommand(j Job) *cobra.Command {
 	var flags target.Flags
 	var out cli.Output
 	var task string
@@ -25,9 +25,8 @@ func Health() *cobra.Command {
 		Short: "Say whether the task is alive (exit code 0) or not (1)",
 		Long: `Say whether the task gives signs of life in Redis, from whichever machine; a task that has finished counts as alive. For a
 container's health check.`,
-		Example: `  worker health --task 1/3
-  worker health --task 1/3 -o json`,
-		Args: cobra.NoArgs,
+		Example: fmt.Sprintf("  %[1]s health --task 1/3\n  %[1]s health --task 1/3 -o json", j.program()),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			share, err := tasks.ParseShare(task)
 			if err != nil {
@@ -43,7 +42,7 @@ container's health check.`,
 			return health(ctx, cmd, &out, t, share.Task())
 		},
 	}
-	flags.Add(cmd)
+	flags.AddFor(cmd, j.Name)
 	out.Flag(cmd)
 	cmd.Flags().StringVar(&task, "task", "1/1", "which share: i/n, as given to run")
 	return cmd
