@@ -1,60 +1,30 @@
 // Command wordcount is a job of a user's own: it counts the words of a text file and writes each word with its running
-// count, exactly once whatever crashes. Its coordinator runs apart:
+// count, exactly once whatever crashes. Its coordinator runs apart; any number of shares may work on it:
 //
-//	coordinator serve --job wordcount --tasks 1 --interval 1s
-//	wordcount redis://127.0.0.1:6379 text.txt counts.jsonl
+//	coordinator serve --job wordcount --tasks 2 --interval 1s
+//	wordcount run --task 1/2 --input text.txt --output counts/
+//	wordcount run --task 2/2 --input text.txt --output counts/
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/spf13/pflag"
 
 	"github.com/tidemark-stream/tidemark/engine"
-	"github.com/tidemark-stream/tidemark/events/eventlog/redislog"
-	storeredis "github.com/tidemark-stream/tidemark/store/redis"
-	"github.com/tidemark-stream/tidemark/worker"
+	"github.com/tidemark-stream/tidemark/job"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: wordcount redis://host:port input.txt output.jsonl")
-		os.Exit(2)
-	}
-	if err := run(ctx, os.Args[1], os.Args[2], os.Args[3]); err != nil {
-		fmt.Fprintln(os.Stderr, "wordcount:", err)
-		os.Exit(1)
-	}
-}
-
-// run works on the job's only task until the input ends.
-func run(ctx context.Context, address, input, output string) error {
-	single, err := redis.ParseURL(address)
-	if err != nil {
-		return fmt.Errorf("redis address: %w", err)
-	}
-	opts := &redis.UniversalOptions{Addrs: []string{single.Addr}, Username: single.Username, Password: single.Password, DB: single.DB}
-	redislog.Tune(opts) // among others: nothing is sent twice
-	client := redis.NewUniversalClient(opts)
-
-	log, err1 := redislog.Open(redislog.Config{Job: "wordcount", Client: client})
-	records, err2 := storeredis.NewJob(client, "wordcount", storeredis.JobOptions{})
-	w, err3 := worker.New(worker.Config{
-		Task: "task-1", Log: log, Store: records, Mode: engine.Adopt,
-		Build: func(worker.Start) (worker.Pipeline, error) { return pipeline(input, output) },
+	var input, output string
+	job.Main(job.Job{
+		Name: "wordcount",
+		Flags: func(f *pflag.FlagSet) {
+			f.StringVar(&input, "input", "text.txt", "file of text")
+			f.StringVar(&output, "output", "counts/", "folder for the counts")
+		},
+		Build: func(s job.Share) (*engine.Graph, error) { return graph(s, input, output) },
 	})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
-	return errors.Join(w.Run(ctx), client.Close())
 }
 
 // count is one line of the output.
@@ -63,26 +33,25 @@ type count struct {
 	N    int64  `json:"n"`
 }
 
-// pipeline is the job: a graph from source to sink.
-func pipeline(input, output string) (*engine.Pipeline, error) {
+// graph is the job: from source to sink.
+func graph(s job.Share, input, output string) (*engine.Graph, error) {
+	path, err := s.File(output)
+	if err != nil {
+		return nil, err
+	}
 	g := engine.New(engine.Config{})
 	lines := engine.From(g, engine.JSONLines[string]{Path: input, Decode: text})
-	words := engine.FlatMap(lines, func(line string, emit func(string)) {
+	words := engine.FlatMap(lines, func(line string, emit func(count)) {
 		for word := range strings.FieldsSeq(strings.ToLower(line)) {
-			emit(word)
+			if s.Owns(word) {
+				emit(count{word, 1})
+			}
 		}
 	})
-	byWord := engine.KeyBy(words, func(word string) string { return word })
-	counts := engine.Process(byWord, func(op *engine.Keyed[string]) engine.ProcessFunc[string, string, count] {
-		n := engine.ValueOf[int64](op, "n")
-		return func(_ engine.Context, word, _ string, emit func(count)) error {
-			n.Put(n.Get() + 1)
-			emit(count{word, n.Get()})
-			return nil
-		}
-	})
-	engine.ToFile(counts, output, engine.JSONRow[count])
-	return g.Build()
+	byWord := engine.KeyBy(words, func(c count) string { return c.Word })
+	counts := engine.Reduce(byWord, func(a, b count) count { return count{a.Word, a.N + b.N} })
+	engine.ToFile(counts, path, engine.JSONRow[count])
+	return g, nil
 }
 
 // text reads a line as it stands.

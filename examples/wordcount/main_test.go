@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tidemark-stream/tidemark/coordinator"
@@ -17,49 +21,61 @@ import (
 	storeredis "github.com/tidemark-stream/tidemark/store/redis"
 )
 
-func TestEachWordIsCounted(t *testing.T) {
-	server := testredis.Start(t)
+// coordinate starts the job's coordinator and ends it with the test.
+func coordinate(t *testing.T, server *testredis.Server, tasks ...events.TaskID) {
+	t.Helper()
 	opts := &redis.UniversalOptions{Addrs: []string{server.Addr()}}
 	redislog.Tune(opts)
 	client := redis.NewUniversalClient(opts)
-	t.Cleanup(func() { _ = client.Close() })
-	log, err := redislog.Open(redislog.Config{Job: "wordcount", Client: client})
-	if err != nil {
+	log, err1 := redislog.Open(redislog.Config{Job: "wordcount", Client: client})
+	records, err2 := storeredis.NewJob(client, "wordcount", storeredis.JobOptions{})
+	c, err3 := coordinator.Open(t.Context(), coordinator.Config{Job: "wordcount", Log: log, Store: records, Tasks: tasks})
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	records, err := storeredis.NewJob(client, "wordcount", storeredis.JobOptions{})
-	if err != nil {
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), client.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEachWordIsCountedByOneOfTwoShares(t *testing.T) {
+	server := testredis.Start(t)
+	coordinate(t, server, "task-1", "task-2")
+	dir := t.TempDir()
+	program, input, output := filepath.Join(dir, "wordcount"), filepath.Join(dir, "in.txt"), filepath.Join(dir, "counts")
+	if err := os.WriteFile(input, []byte("the tide\nturns The tide\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c, err := coordinator.Open(ctx, coordinator.Config{
-		Job: "wordcount", Log: log, Store: records, Tasks: []events.TaskID{"task-1"},
-	})
-	if err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	ended := make(chan error, 2) // sent once by each process's goroutine
+	for _, task := range []string{"1/2", "2/2"} {
+		cmd := exec.CommandContext(ctx, program, "run", "--task", task, "--input", input, "--output", output+"/")
+		cmd.Env = append(os.Environ(), "TIDEMARK_REDIS="+server.URL())
+		cmd.Stderr = t.Output()
+		go func() { ended <- cmd.Run() }()
+	}
+	if err := errors.Join(<-ended, <-ended); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
+	var got []string
+	for _, task := range []string{"task-1", "task-2"} {
+		rows, err := os.ReadFile(filepath.Join(output, task+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	dir := t.TempDir()
-	input, output := filepath.Join(dir, "in.txt"), filepath.Join(dir, "out.jsonl")
-	if err := os.WriteFile(input, []byte("the tide\nturns The tide\n"), 0o600); err != nil {
-		t.Fatal(err)
+		got = append(got, strings.Fields(string(rows))...)
 	}
-	if err := run(ctx, server.URL(), input, output); err != nil {
-		t.Fatal(err)
+	slices.Sort(got)
+	want := []string{
+		`{"word":"the","n":1}`, `{"word":"the","n":2}`, `{"word":"tide","n":1}`, `{"word":"tide","n":2}`, `{"word":"turns","n":1}`,
 	}
-	got, err := os.ReadFile(output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Join([]string{
-		`{"word":"the","n":1}`, `{"word":"tide","n":1}`, `{"word":"turns","n":1}`, `{"word":"the","n":2}`, `{"word":"tide","n":2}`, "",
-	}, "\n")
-	if string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
