@@ -23,7 +23,8 @@ type Config struct {
 
 	// Redis is the address, as --redis has it. Empty means redis://127.0.0.1:6379.
 	Redis string
-	// Client takes the place of Redis. It is not closed. It must never send a command twice by itself: see redislog.Tune.
+	// Client takes the place of Redis. It is not closed. One that sends a command again by itself, as go-redis' default does, is
+	// refused: make it from options that redislog.Tune has seen.
 	Client redis.UniversalClient
 	// KeyPrefix stands before {job}: in the keys of records and chunks. Empty means streaming:runtime:checkpoint:, the default of
 	// all programs; the coordinator must have the same.
@@ -63,6 +64,8 @@ func (c Config) share() (Share, error) {
 		return Share{}, Usagef("job %s: count %d is not within 1 to %d", id, count, tasks.Max)
 	case c.Index < 0 || c.Index >= count:
 		return Share{}, Usagef("job %s: index %d is not within 0 to %d", id, c.Index, count-1)
+	case retries(c.Client) > 0:
+		return Share{}, Usagef("job %s: the client sends a command up to %d times again by itself: make it with redislog.Tune", id, retries(c.Client))
 	case c.Parallelism < 0:
 		return Share{}, Usagef("job %s: parallelism %d is negative", id, c.Parallelism)
 	case (c.Log == nil) != (c.Store == nil):
@@ -71,6 +74,14 @@ func (c Config) share() (Share, error) {
 		return Share{}, Usagef("job %s: the log is that of job %s", id, c.Log.Job())
 	}
 	return Share{Job: id, Task: tasks.ID(c.Index + 1), Index: c.Index, Count: count, Restore: events.NoCheckpoint}, nil
+}
+
+// retries is how often a client sends a command again by itself. That of a cluster does not, unless told to.
+func retries(c redis.UniversalClient) int {
+	if client, ok := c.(*redis.Client); ok {
+		return client.Options().MaxRetries
+	}
+	return 0
 }
 
 // worker is the configuration of the worker, but for log, store and pipeline.

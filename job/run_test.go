@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/tidemark-stream/tidemark/engine"
@@ -136,7 +137,10 @@ func TestAnotherNumberOfSharesIsRefused(t *testing.T) {
 func TestAnImpossibleConfigurationIsRefusedBeforeAnythingIsOpened(t *testing.T) {
 	log := memlog.New(memlog.Config{Job: "other"})
 	_, records := inMemory(t, "task-1")
+	hasty := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer func() { _ = hasty.Close() }()
 	for says, change := range map[string]func(*job.Config){
+		"make it with redislog.Tune":          func(c *job.Config) { c.Client = hasty },
 		"index 3 is not within 0 to 2":        func(c *job.Config) { c.Index, c.Count = 3, 3 },
 		"index -1 is not within 0 to 0":       func(c *job.Config) { c.Index = -1 },
 		"count -1 is not within 1 to 100000":  func(c *job.Config) { c.Count = -1 },
