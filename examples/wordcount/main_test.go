@@ -40,19 +40,40 @@ func coordinate(t *testing.T, server *testredis.Server, tasks ...events.TaskID) 
 	})
 }
 
+// build makes the program and says where it is.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "wordcount")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
+}
+
+func TestExitCodes(t *testing.T) {
+	program := build(t)
+	for call, want := range map[string]int{
+		"version": 0, "run --task 3/2": 2, "run --nosuch": 2, "run --task 1/2 --output counts.jsonl": 2, "run --redis redis://127.0.0.1:1": 1,
+	} {
+		cmd := exec.CommandContext(t.Context(), program, strings.Fields(call)...)
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s: exit code %d, want %d: %v\n%s", call, got, want, err, out)
+		}
+	}
+}
+
 func TestEachWordIsCountedByOneOfTwoShares(t *testing.T) {
 	server := testredis.Start(t)
 	coordinate(t, server, "task-1", "task-2")
-	dir := t.TempDir()
-	program, input, output := filepath.Join(dir, "wordcount"), filepath.Join(dir, "in.txt"), filepath.Join(dir, "counts")
+	program, dir := build(t), t.TempDir()
+	input, output := filepath.Join(dir, "in.txt"), filepath.Join(dir, "counts")
 	if err := os.WriteFile(input, []byte("the tide\nturns The tide\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	ended := make(chan error, 2) // sent once by each process's goroutine
 	for _, task := range []string{"1/2", "2/2"} {
 		cmd := exec.CommandContext(ctx, program, "run", "--task", task, "--input", input, "--output", output+"/")
