@@ -28,14 +28,19 @@ type contest struct {
 
 type stream = engine.Stream[nexmark.Event]
 
-// race makes a contest of a query and its loop.
-func race[T any](name string, clock func() int64, query func(stream) engine.Stream[T], byHand func(emit func(T)) loop) contest {
+// race makes a contest of a query and its loop. Each run has a new clock; timed says whether the query wants it.
+func race[T any](name string, timed bool, query func(stream, *hand) engine.Stream[T], byHand func(*hand, func(T)) loop) contest {
 	return contest{
 		name: name,
 		engine: func(b *testing.B, src engine.Source[nexmark.Event]) (rows int) {
-			g := engine.New(engine.Config{Clock: clock})
-			timed := engine.EventTime(engine.From(g, src), nexmark.Event.Time, engine.Ascending())
-			engine.ForEach(query(timed), func(engine.Context, T) error { rows++; return nil })
+			var h hand
+			var cfg engine.Config
+			if timed {
+				cfg.Clock = h.clock
+			}
+			g := engine.New(cfg)
+			events := engine.EventTime(engine.From(g, src), nexmark.Event.Time, engine.Ascending())
+			engine.ForEach(query(events, &h), func(engine.Context, T) error { rows++; return nil })
 			p, err := g.Build()
 			if err != nil {
 				b.Fatal(err)
@@ -46,7 +51,7 @@ func race[T any](name string, clock func() int64, query func(stream) engine.Stre
 			return rows
 		},
 		byHand: func(feed func(loop)) (rows int) {
-			l := byHand(func(T) { rows++ })
+			l := byHand(new(hand), func(T) { rows++ })
 			feed(l)
 			l.end()
 			return rows
@@ -55,16 +60,21 @@ func race[T any](name string, clock func() int64, query func(stream) engine.Stre
 }
 
 func contests() []contest {
-	var engines, loops hand
 	return []contest{
-		race("q1", nil, nexmark.Q1, func(emit func(nexmark.EuroBid)) loop { return &loop1{emit} }),
-		race("q2", nil, nexmark.Q2, func(emit func(nexmark.AuctionPrice)) loop { return &loop2{emit} }),
-		race("q5", nil, nexmark.Q5, func(emit func(nexmark.HotItem)) loop { return newLoop5(0, emit) }),
-		race("q7", nil, nexmark.Q7, func(emit func(nexmark.HighestBid)) loop { return newLoop7(0, emit) }),
-		race("q11", nil, nexmark.Q11, func(emit func(nexmark.Activity)) loop { return newLoop11(0, emit) }),
-		race("q12", engines.clock, func(s stream) engine.Stream[nexmark.Activity] {
-			return nexmark.Q12(engine.Map(s, engines.move), engines.clock)
-		}, func(emit func(nexmark.Activity)) loop { return newLoop12(&loops, emit) }),
+		race("q1", false, func(s stream, _ *hand) engine.Stream[nexmark.EuroBid] { return nexmark.Q1(s) },
+			func(_ *hand, emit func(nexmark.EuroBid)) loop { return &loop1{emit} }),
+		race("q2", false, func(s stream, _ *hand) engine.Stream[nexmark.AuctionPrice] { return nexmark.Q2(s) },
+			func(_ *hand, emit func(nexmark.AuctionPrice)) loop { return &loop2{emit} }),
+		race("q5", false, func(s stream, _ *hand) engine.Stream[nexmark.HotItem] { return nexmark.Q5(s) },
+			func(_ *hand, emit func(nexmark.HotItem)) loop { return newLoop5(0, emit) }),
+		race("q7", false, func(s stream, _ *hand) engine.Stream[nexmark.HighestBid] { return nexmark.Q7(s) },
+			func(_ *hand, emit func(nexmark.HighestBid)) loop { return newLoop7(0, emit) }),
+		race("q11", false, func(s stream, _ *hand) engine.Stream[nexmark.Activity] { return nexmark.Q11(s) },
+			func(_ *hand, emit func(nexmark.Activity)) loop { return newLoop11(0, emit) }),
+		race("q12", true, func(s stream, h *hand) engine.Stream[nexmark.Activity] {
+			return nexmark.Q12(engine.Map(s, h.move), h.clock)
+		},
+			func(h *hand, emit func(nexmark.Activity)) loop { return newLoop12(h, emit) }),
 	}
 }
 
