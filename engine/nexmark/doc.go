@@ -41,8 +41,9 @@
 //
 // # Testing
 //
-// Each query is compared with a program that follows its definition over all bids at once, and so is each loop that the benchmarks
-// compare the engine with. Stateful queries are also killed and adopted in the middle. BenchmarkQueries reports the records per
-// second of engine and loop and the share of the one in the other, with events from memory and with events that are made on
-// the way, on one processor and on two; BenchmarkGenerator reports the making alone.
+// Each query is compared with a program that follows its definition over all bids at once, and so is each loop that the
+// benchmarks compare the engine with; the queries also with several subtasks. Stateful ones are killed and adopted in the
+// middle. BenchmarkQueries reports the records per second of engine and loop and the share of the one in the other, with
+// events from memory and with events that are made on the way, on one processor and on two; BenchmarkGenerator reports the
+// making alone.
 package nexmark
