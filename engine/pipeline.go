@@ -16,6 +16,8 @@ type Pipeline struct {
 	graph   *Graph
 	started atomic.Bool
 	mirror  atomic.Pointer[[]iter.Seq[Entry]] // set by Restore; dropped by Run in mode Adopt
+	// checkpoints is nil until they are enabled.
+	checkpoints atomic.Pointer[Checkpoints]
 
 	// exec is what is run, cut and restored.
 	exec atomic.Pointer[execution]
@@ -106,25 +108,6 @@ func (p *Pipeline) close() error {
 	return errors.Join(errs...)
 }
 
-// acquire takes the locks of all subtasks, of the execution that is current then.
-func (p *Pipeline) acquire(ctx context.Context) (*execution, error) {
-	for {
-		e := p.exec.Load()
-		if err := e.acquire(ctx); err != nil {
-			return nil, fmt.Errorf("wait for the records in work: %w", err)
-		}
-		if p.exec.Load() == e {
-			return e, nil
-		}
-		e.release()
-	}
-}
-
-// inside says whether c belongs to a record in work.
-func (p *Pipeline) inside(c Context) bool {
-	return c.task != nil && c.task.exec.pipeline == p && c.task.inside(c)
-}
-
 // Cut takes a snapshot between two records of each subtask, over all state of the graph at once, under the id of a checkpoint.
 // It works before the first record, during the run and after its end. It waits for the records in work, but no longer than
 // ctx; and never for a source, a full queue, or a sink. From inside a function of a record, with that record's [Context] or
@@ -132,22 +115,22 @@ func (p *Pipeline) inside(c Context) bool {
 // lies inside that record: its source position is before the record, so adopting it processes the record again. With several
 // subtasks it is refused there ([ErrInRecord]); see [Pipeline.Request].
 func (p *Pipeline) Cut(ctx context.Context, id int64) (*Snapshot, error) {
-	if c, ok := ctx.Value(fenceKey{}).(Context); ok && p.inside(c) {
-		if c.task.parallel() {
-			return nil, fmt.Errorf("cut %d: %w", id, ErrInRecord)
-		}
-		return c.task.exec.snapshot(id, 0)
-	}
-	began := time.Now()
-	e, err := p.acquire(ctx)
+	s, err := p.cut(ctx, p.hold, func() int64 { return id })
 	if err != nil {
 		return nil, fmt.Errorf("cut %d: %w", id, err)
 	}
-	defer e.release()
-	if err := e.failure(); err != nil {
-		return nil, fmt.Errorf("cut %d: %w: %w", id, ErrFailed, err)
+	return s, nil
+}
+
+// cut asks for the id of the cut under the locks, so that ids are in the order of the cuts.
+func (p *Pipeline) cut(ctx context.Context, hold holding, id func() int64) (*Snapshot, error) {
+	began := time.Now()
+	e, release, err := hold(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return e.snapshot(id, time.Since(began))
+	defer release()
+	return e.snapshot(id(), time.Since(began))
 }
 
 // snapshot asks every part for its items.
@@ -156,7 +139,7 @@ func (e *execution) snapshot(id int64, waited time.Duration) (*Snapshot, error) 
 	for _, p := range slices.Concat(e.parts, e.pipeline.parts) {
 		is, err := p.cut(id)
 		if err != nil {
-			return nil, fmt.Errorf("cut %d: %s: %w", id, p.partName(), err)
+			return nil, fmt.Errorf("%s: %w", p.partName(), err)
 		}
 		s.Items = append(s.Items, is...)
 	}
@@ -166,8 +149,9 @@ func (e *execution) snapshot(id int64, waited time.Duration) (*Snapshot, error) 
 	return s, nil
 }
 
-// Mirror shows the cut that was handed to Restore as text, for inspection; nothing if there was none. In mode Adopt it ends
-// when Run begins, since it would keep a copy of the state alive.
+// Mirror shows the cut that was last handed to Restore, or that of the checkpoint that [Checkpoints.Restore] went back to, as
+// text, for inspection; nothing if there was none. In mode Adopt it ends when Run begins, since it would keep a copy of the
+// state alive.
 func (p *Pipeline) Mirror() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		m := p.mirror.Load()
@@ -210,13 +194,11 @@ func (p *Pipeline) Failed(ctx context.Context, id int64) error {
 // and declares it completed. Call it after Run has returned nil.
 func (p *Pipeline) Finish(ctx context.Context) error {
 	s, err := p.Cut(ctx, 0)
+	if err == nil {
+		_, err = s.Encode()
+	}
 	if err != nil {
 		return fmt.Errorf("finish: %w", err)
-	}
-	for _, i := range s.Items {
-		if _, err := i.Encode(); err != nil {
-			return fmt.Errorf("finish: %w", err)
-		}
 	}
 	return p.Completed(ctx, 0)
 }

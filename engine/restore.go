@@ -18,7 +18,7 @@ func (p *Pipeline) Restore(ctx context.Context, cut map[string][]byte, mode Rest
 	if mode != Fresh && mode != Adopt {
 		return fmt.Errorf("restore in mode %d: %w", mode, ErrInvalid)
 	}
-	if c, ok := ctx.Value(fenceKey{}).(Context); (ok && p.inside(c)) || p.started.Load() {
+	if p.started.Load() {
 		return fmt.Errorf("restore: %w", ErrStarted)
 	}
 	e, err := p.acquire(ctx)
@@ -63,13 +63,8 @@ func (p *Pipeline) restore(in *items, mode RestoreMode) error {
 		return fmt.Errorf("%q: %w: its operator is gone or has another name; [Stream.WithUID] keeps names, "+
 			"[Config].AllowNonRestored drops the state", left, ErrUnknownItem)
 	}
-	for _, u := range p.users() {
-		if !in.has(u.name) {
-			continue
-		}
-		if err := u.restore(u.loaded); err != nil {
-			return fmt.Errorf("%s: %w", u.name, err)
-		}
+	if err := p.handBack(in); err != nil {
+		return err
 	}
 	commit()
 	old.adopted = mode == Adopt
@@ -80,6 +75,19 @@ func (p *Pipeline) restore(in *items, mode RestoreMode) error {
 		p.next = e
 	} else {
 		p.exec.Store(e)
+	}
+	return nil
+}
+
+// handBack gives the user's own state back.
+func (p *Pipeline) handBack(in *items) error {
+	for _, u := range p.users() {
+		if !in.has(u.name) {
+			continue
+		}
+		if err := u.restore(u.loaded); err != nil {
+			return fmt.Errorf("%s: %w", u.name, err)
+		}
 	}
 	return nil
 }

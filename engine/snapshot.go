@@ -40,7 +40,13 @@ const (
 	// Adopt continues from the cut: source positions, keyed state, watermarks, windows and sink positions together. Every
 	// source must be able to seek.
 	Adopt
+	// rewind brings back keyed state, watermarks and what is registered, and nothing else, in a pipeline that may run. See
+	// [Checkpoints.Restore].
+	rewind
 )
+
+// restoresKeys says whether keyed state becomes that of the cut.
+func (m RestoreMode) restoresKeys() bool { return m == Adopt || m == rewind }
 
 // Snapshot is one cut: everything that the graph knows, at one moment between two records.
 type Snapshot struct {
@@ -50,6 +56,24 @@ type Snapshot struct {
 	Items []Item
 	// Waited is how long the cut has waited until every subtask was between two records.
 	Waited time.Duration
+}
+
+// clone is the same cut in memory of its own. Items never change.
+func (s *Snapshot) clone() *Snapshot {
+	return &Snapshot{ID: s.ID, Items: slices.Clone(s.Items), Waited: s.Waited}
+}
+
+// Encode gives the bytes of all items by name, as [Pipeline.Restore] takes them; see [Item.Encode].
+func (s *Snapshot) Encode() (map[string][]byte, error) {
+	cut := make(map[string][]byte, len(s.Items))
+	for _, i := range s.Items {
+		b, err := i.Encode()
+		if err != nil {
+			return nil, err
+		}
+		cut[i.Name] = b
+	}
+	return cut, nil
 }
 
 // Item is one chunk of a cut: a key group, a position, a watermark. It is deep: what happens in the pipeline after the cut

@@ -28,8 +28,8 @@ func (s *store[K, V]) load(items *items, mode RestoreMode) (func(), error) {
 		return nil, err
 	}
 	return func() {
-		if mode == Adopt {
-			s.table = table
+		if mode.restoresKeys() {
+			s.table.Become(table)
 		}
 	}, nil
 }

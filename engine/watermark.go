@@ -101,8 +101,8 @@ func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T]
 	e := newStream[T](g, origin{at: s.origin().at, timed: !strategy.silent}, nil)
 	e.n.make = func(t *task, out *output[T]) []input {
 		h := &watermarkOp{
-			scope: t.scope(t.exec.name(e.n, "watermark")), gen: strategy.New(), last: MinWatermark,
-			idleAfter: strategy.idleAfter, out: out,
+			scope: t.scope(t.exec.name(e.n, "watermark")), fresh: strategy.New, gen: strategy.New(),
+			last: MinWatermark, passed: MinWatermark, idleAfter: strategy.idleAfter, out: out,
 		}
 		h.publish()
 		h.inputs = s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
@@ -139,7 +139,10 @@ func (o *eventTimeOp[T]) record(v T, ts int64) error {
 	// The greatest watermark means the end of the input, which only the source can tell.
 	if wm := min(o.gen.Current(), MaxWatermark-1); wm > o.last {
 		o.last = wm
-		return o.out.watermark(wm)
+		if wm > o.passed {
+			o.passed = wm
+			return o.out.watermark(wm)
+		}
 	}
 	return nil
 }
@@ -149,7 +152,7 @@ func (o *eventTimeOp[T]) watermark(wm int64) error {
 	if wm != MaxWatermark {
 		return nil
 	}
-	o.last = wm
+	o.last, o.passed = wm, wm
 	return o.out.watermark(wm)
 }
 
@@ -159,10 +162,16 @@ func (o *eventTimeOp[T]) idle(bool) error { return nil }
 // watermarkOp holds a stream's watermark.
 type watermarkOp struct {
 	scope
+	fresh  func() Generator
 	gen    Generator
 	last   int64
 	asleep bool // the stream is idle
 	shown  atomic.Int64
+
+	// What has been passed on. A restore in a running pipeline can take last back, but never this: operators would hear of a
+	// time that they have left behind. And it can change asleep, which is passed on when the task comes to it.
+	passed int64
+	told   bool
 
 	idleAfter int64 // 0: never
 	since     int64 // processing time of the last record, or when waiting for one began
@@ -182,31 +191,40 @@ func (h *watermarkOp) join(t *task) {
 }
 
 func (h *watermarkOp) announce() error {
-	if h.asleep {
-		if err := h.out.idle(true); err != nil {
-			return err
-		}
+	if err := h.tell(); err != nil {
+		return err
 	}
 	if h.last == MinWatermark {
 		return nil
 	}
+	h.passed = h.last
 	return h.out.watermark(h.last)
+}
+
+// tell passes on whether the stream is idle.
+func (h *watermarkOp) tell() error {
+	if h.told == h.asleep {
+		return nil
+	}
+	h.told = h.asleep
+	return h.out.idle(h.asleep)
 }
 
 // awake notes that a record has come.
 func (h *watermarkOp) awake(t *task) error {
 	h.since, h.waiting = t.cfg.Clock(), true
-	if !h.asleep {
-		return nil
-	}
 	h.asleep = false
-	return h.out.idle(false)
+	return h.tell()
 }
 
 // next is when the stream is idle if nothing comes.
 func (h *watermarkOp) next() int64 {
 	switch {
-	case h.asleep || h.last == MaxWatermark:
+	case h.passed == MaxWatermark:
+		return math.MaxInt64
+	case h.told != h.asleep:
+		return math.MinInt64
+	case h.asleep:
 		return math.MaxInt64
 	case !h.waiting:
 		return math.MinInt64 // to be told the time
@@ -214,18 +232,20 @@ func (h *watermarkOp) next() int64 {
 	return addTime(h.since, h.idleAfter)
 }
 
-// advance marks the stream idle. A stream whose records wait, since the task is busy with others, is not.
+// advance marks the stream idle, or as a restore has said. A stream whose records wait, since the task is busy with others,
+// is not idle.
 func (h *watermarkOp) advance(now int64) error {
-	quiet := h.waiting
+	idle := h.waiting
+	if h.told != h.asleep {
+		idle = h.asleep
+	}
 	for _, in := range h.inputs {
-		quiet = quiet && in.quiet()
+		idle = idle && in.quiet()
 	}
-	if !quiet {
+	if h.asleep = idle; !idle {
 		h.since, h.waiting = now, true
-		return nil
 	}
-	h.asleep = true
-	return h.out.idle(true)
+	return h.tell()
 }
 
 func (h *watermarkOp) publish() { h.shown.Store(h.last) }
@@ -249,10 +269,12 @@ func (h *watermarkOp) load(items *items, mode RestoreMode) (func(), error) {
 		last, asleep = min(last, wm), asleep && idle
 	}
 	return func() {
-		if mode == Adopt {
-			h.last, h.asleep = last, asleep
-			h.gen.Resume(last)
+		if !mode.restoresKeys() {
+			return
 		}
+		h.last, h.asleep = last, asleep
+		h.gen = h.fresh()
+		h.gen.Resume(last)
 	}, nil
 }
 
