@@ -69,6 +69,7 @@ func (c Codec[T]) Clone(v *T) (T, error) {
 type shape struct {
 	schema string
 	flat   bool
+	exact  bool // two values are encoded the same exactly if == holds
 	size   uintptr
 	min    int // the fewest bytes that a value takes; a decoder bounds counts with it
 	enc    func(b []byte, p unsafe.Pointer) ([]byte, error)

@@ -62,7 +62,7 @@ func compileArray(t reflect.Type, outer []reflect.Type) (*shape, error) {
 	}
 	n := t.Len()
 	return &shape{
-		schema: fmt.Sprintf("[%d]%s", n, e.schema), flat: e.flat, size: t.Size(), min: n * e.min,
+		schema: fmt.Sprintf("[%d]%s", n, e.schema), flat: e.flat, exact: e.exact, size: t.Size(), min: n * e.min,
 		enc: func(b []byte, p unsafe.Pointer) ([]byte, error) { return encRun(e, n, b, p) },
 		dec: func(b []byte, p unsafe.Pointer) ([]byte, error) { return decRun(e, n, b, p) },
 	}, nil
@@ -120,7 +120,7 @@ func compileStruct(t reflect.Type, outer []reflect.Type) (*shape, error) {
 		*shape
 		at uintptr
 	}
-	s := &shape{flat: true, size: t.Size()}
+	s := &shape{flat: true, exact: true, size: t.Size()}
 	var fields []field
 	var names []string
 	for f := range t.Fields() {
@@ -131,6 +131,7 @@ func compileStruct(t reflect.Type, outer []reflect.Type) (*shape, error) {
 		fields = append(fields, field{e, f.Offset})
 		names = append(names, f.Name+" "+e.schema)
 		s.flat = s.flat && e.flat
+		s.exact = s.exact && e.exact && f.Name != "_" // == leaves such a field out
 		s.min += e.min
 	}
 	s.schema = "struct{" + strings.Join(names, "; ") + "}"

@@ -8,6 +8,7 @@ func (t *Table[K, V]) Become(o *Table[K, V]) {
 	// In place: where a key belongs ([Table.GroupOf]) may be asked meanwhile.
 	copy(t.groups, o.groups)
 	t.n = o.n
+	t.spread = o.spread                 // indexes may be built on it
 	t.epoch = max(t.epoch, o.epoch) + 1 // no page has it, so whatever a frozen view shares is copied
 }
 

@@ -1,12 +1,10 @@
 package state
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
+	"sync"
 )
 
 // The two kinds of item that a table is written as, and the version of both layouts.
@@ -23,24 +21,30 @@ var ErrVersion = errors.New("unknown layout version")
 type Frozen[K comparable, V any] struct {
 	keys   Codec[K]
 	vals   Codec[V]
-	groups []group[K, V] // without index
+	groups []view[K, V]
+	n      int
+	// scratch has the sorters of those who encode, one for each that does at the same time.
+	scratch sync.Pool
 }
 
 // Freeze returns the table as it is now, in O(groups).
 func (t *Table[K, V]) Freeze() *Frozen[K, V] {
-	f := &Frozen[K, V]{keys: t.keys, vals: t.vals, groups: make([]group[K, V], len(t.groups))}
+	f := &Frozen[K, V]{keys: t.keys, vals: t.vals, groups: make([]view[K, V], len(t.groups)), n: t.n}
 	for i := range t.groups {
-		f.groups[i] = group[K, V]{pages: t.groups[i].pages, n: t.groups[i].n}
+		f.groups[i] = t.groups[i].view
 	}
 	t.epoch++
 	return f
 }
 
+// Len is the number of keys.
+func (f *Frozen[K, V]) Len() int { return f.n }
+
 // All yields every entry.
 func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for i := range f.groups {
-			if !each(f.groups[i].pages, f.groups[i].n, yield) {
+			if !f.groups[i].each(yield) {
 				return
 			}
 		}
@@ -49,7 +53,7 @@ func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 
 // Group yields the entries of one key group.
 func (f *Frozen[K, V]) Group(number int) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) { each(f.groups[number].pages, f.groups[number].n, yield) }
+	return func(yield func(K, V) bool) { f.groups[number].each(yield) }
 }
 
 // Groups yields the numbers of the key groups that hold something, ascending, with their number of keys.
@@ -82,33 +86,6 @@ func (f *Frozen[K, V]) AppendManifest(b []byte) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(g)), uint64(n))
 	}
 	return b
-}
-
-// EncodeGroup writes one key group. The bytes depend on the content alone, not on the order of the writes.
-//
-//	'G' 1 | group | keys | each, in the order of the encoded keys: key, value
-func (f *Frozen[K, V]) EncodeGroup(number int) ([]byte, error) {
-	g := &f.groups[number]
-	entries := make([][]byte, 0, g.n)
-	for i := range g.n {
-		e := &g.pages[i/pageLen].entries[i%pageLen]
-		b, err := f.keys.Append(nil, &e.key)
-		if err != nil {
-			return nil, fmt.Errorf("encode key of group %d: %w", number, err)
-		}
-		if b, err = f.vals.Append(b, &e.val); err != nil {
-			return nil, fmt.Errorf("encode value of group %d: %w", number, err)
-		}
-		entries = append(entries, b)
-	}
-	// The codecs are prefix-free, so that ordering whole entries orders them by key.
-	slices.SortFunc(entries, bytes.Compare)
-	b := []byte{kindGroup, formatVersion}
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(number)), uint64(g.n))
-	for _, e := range entries {
-		b = append(b, e...)
-	}
-	return b, nil
 }
 
 func schemaOf[K comparable, V any](keys Codec[K], vals Codec[V]) string {

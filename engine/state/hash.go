@@ -52,6 +52,12 @@ type encodedHash[K comparable] struct {
 }
 
 func (h *encodedHash[K]) hash(k K) uint64 {
+	b := h.encode(k)
+	return Hash64(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// encode returns the encoding of k, until it is called again.
+func (h *encodedHash[K]) encode(k K) []byte {
 	h.key = k
 	b, err := h.codec.Append(h.buf[:0], &h.key)
 	if err != nil {
@@ -59,8 +65,13 @@ func (h *encodedHash[K]) hash(k K) uint64 {
 		panic(err)
 	}
 	h.buf = b
-	return Hash64(unsafe.String(unsafe.SliceData(b), len(b)))
+	return b
 }
 
-// Group is the key group of a hash, out of groups many. Groups are what state is cut and moved by.
-func Group(hash uint64, groups int) int { return int(hash % uint64(groups)) }
+// Group is the key group of a hash, out of groups many: the remainder. Groups are what state is cut and moved by.
+func Group(hash uint64, groups int) int {
+	if groups > 0 && groups&(groups-1) == 0 {
+		return int(hash & uint64(groups-1)) // a division costs more than the rest of finding a key
+	}
+	return int(hash % uint64(groups))
+}

@@ -77,34 +77,46 @@ func (t *Table[K, V]) DecodeGroup(size GroupSize, b []byte) error {
 		return err
 	}
 	number, b, err := takeInt(b)
-	if err != nil || number != size.Number {
+	if err != nil || number != size.Number || number >= len(t.groups) {
 		return fmt.Errorf("group number %d: %w", number, ErrCorrupt)
 	}
 	n, b, err := takeInt(b)
 	if err != nil || n != size.Keys {
 		return fmt.Errorf("%d keys where the manifest says %d: %w", n, size.Keys, ErrCorrupt)
 	}
+	t.reserve(number, min(n, len(b)/max(1, t.keys.shape.min+t.vals.shape.min)))
 	for range n {
-		var e entry[K, V]
-		if b, err = t.keys.Decode(b, &e.key); err != nil {
-			return fmt.Errorf("key: %w", err)
+		if b, err = t.decodeEntry(number, b); err != nil {
+			return err
 		}
-		if b, err = t.vals.Decode(b, &e.val); err != nil {
-			return fmt.Errorf("value: %w", err)
-		}
-		if Group(t.hash(e.key), len(t.groups)) != number {
-			return fmt.Errorf("a key of another group: %w", ErrCorrupt)
-		}
-		v, fresh := t.Upsert(e.key)
-		if !fresh {
-			return fmt.Errorf("a key twice: %w", ErrCorrupt)
-		}
-		*v = e.val
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("%d bytes too many: %w", len(b), ErrCorrupt)
 	}
 	return nil
+}
+
+// decodeEntry adds the entry at the head of b, which belongs in one group, and returns what follows.
+func (t *Table[K, V]) decodeEntry(number int, b []byte) ([]byte, error) {
+	g := &t.groups[number]
+	e := t.behind(g)
+	b, err := t.keys.Decode(b, &e.key)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	if b, err = t.vals.Decode(b, &e.val); err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	hash := t.hash(e.key)
+	if Group(hash, len(t.groups)) != number {
+		return nil, fmt.Errorf("a key of another group: %w", ErrCorrupt)
+	}
+	h := t.slotHash(g, hash, e.key)
+	if _, found := t.find(g, h, e.key); found {
+		return nil, fmt.Errorf("a key twice: %w", ErrCorrupt)
+	}
+	t.insert(g, h, e.key)
+	return b, nil
 }
 
 // takeHeader checks the two bytes at the head of an item.

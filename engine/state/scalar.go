@@ -10,7 +10,7 @@ import (
 
 // compileScalar gives the shape of booleans, numbers and strings, or nil.
 func compileScalar(t reflect.Type) *shape {
-	s := &shape{schema: t.Kind().String(), flat: true, size: t.Size(), min: 1}
+	s := &shape{schema: t.Kind().String(), flat: true, exact: true, size: t.Size(), min: 1}
 	switch t.Kind() {
 	case reflect.Bool:
 		s.enc, s.dec = encBool, decBool
@@ -35,9 +35,9 @@ func compileScalar(t reflect.Type) *shape {
 	case reflect.Uint64:
 		unsigned[uint64](s)
 	case reflect.Float32:
-		s.min, s.enc, s.dec = 4, encFloat32, decFloat32
+		s.exact, s.min, s.enc, s.dec = false, 4, encFloat32, decFloat32
 	case reflect.Float64:
-		s.min, s.enc, s.dec = 8, encFloat64, decFloat64
+		s.exact, s.min, s.enc, s.dec = false, 8, encFloat64, decFloat64
 	case reflect.String:
 		s.enc, s.dec = encString, decString
 	default:

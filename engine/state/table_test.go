@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -14,16 +12,17 @@ import (
 	"github.com/tidemark-stream/tidemark/engine/state"
 )
 
+func mustCodec[T any](t interface{ Fatal(...any) }) state.Codec[T] {
+	c, err := state.CodecOf[T]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func newTable[K comparable, V any](t interface{ Fatal(...any) }, groups int) *state.Table[K, V] {
-	k, err := state.CodecOf[K]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := state.CodecOf[V]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state.NewTable(groups, state.Hasher(k), k, v)
+	k := mustCodec[K](t)
+	return state.NewTable(groups, state.Hasher(k), k, mustCodec[V](t))
 }
 
 // load writes a frozen table and reads it into an empty one like like.
@@ -104,6 +103,92 @@ func TestTableAgreesWithPlainMaps(t *testing.T) {
 	})
 }
 
+// Tables of many keys, which grow, shrink and are cut, with good hashes and with bad ones.
+func TestLargeTablesAgreeWithPlainMaps(t *testing.T) {
+	c := mustCodec[int](t)
+	hashes := map[string]func(int) uint64{
+		"the table's": state.Hasher(c),
+		"one":         func(int) uint64 { return 42 },
+		"three":       func(k int) uint64 { return uint64(k % 3) },
+		"the key":     func(k int) uint64 { return uint64(k) },
+		"high bits":   func(k int) uint64 { return uint64(k) << 56 },
+	}
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				table := state.NewTable(rapid.IntRange(1, 4).Draw(rt, "groups"), hash, c, c)
+				checkLargeTable(rt, table)
+			})
+		})
+	}
+}
+
+func checkLargeTable(rt *rapid.T, table *state.Table[int, int]) {
+	const domain = 1000
+	want := map[int]int{}
+	var view *state.Frozen[int, int]
+	var seen map[int]int
+	// Runs of keys that begin anywhere and go round, so that what one step adds, others take away in part.
+	run := func(rt *rapid.T, do func(k int)) {
+		first, n := rapid.IntRange(0, domain-1).Draw(rt, "first"), rapid.SampledFrom([]int{1, 20, 400}).Draw(rt, "n")
+		for i := range n {
+			do((first + 7*i) % domain)
+		}
+	}
+	rt.Repeat(map[string]func(*rapid.T){
+		"upsert": func(rt *rapid.T) {
+			run(rt, func(k int) {
+				_, had := want[k]
+				p, fresh := table.UpsertHashed(table.Hash(k), k)
+				if fresh == had {
+					rt.Fatal("upsert disagrees", k)
+				}
+				*p += k
+				want[k] += k
+			})
+		},
+		"take": func(rt *rapid.T) {
+			run(rt, func(k int) {
+				w, had := want[k]
+				if v, ok := table.TakeHashed(table.Hash(k), k); ok != had || v != w {
+					rt.Fatal("take disagrees", k)
+				}
+				delete(want, k)
+			})
+		},
+		"change in place": func(rt *rapid.T) {
+			run(rt, func(k int) {
+				if p := table.RefHashed(table.Hash(k), k); p != nil {
+					*p++
+					want[k]++
+				}
+			})
+		},
+		"clear": func(*rapid.T) {
+			table.Clear()
+			clear(want)
+		},
+		"freeze": func(*rapid.T) { view, seen = table.Freeze(), maps.Clone(want) },
+		"": func(rt *rapid.T) {
+			for k := range domain {
+				w, had := want[k]
+				if v, ok := table.GetHashed(table.Hash(k), k); ok != had || v != w {
+					rt.Fatal("get disagrees", k, v, ok)
+				}
+			}
+			if table.Len() != len(want) || !maps.Equal(want, maps.Collect(table.All())) {
+				rt.Fatal("other entries", table.Len(), len(want))
+			}
+			if view != nil && (view.Len() != len(seen) || !maps.Equal(seen, maps.Collect(view.All()))) {
+				rt.Fatal("a view changed")
+			}
+		},
+	})
+	if view != nil && !maps.Equal(seen, maps.Collect(load(rt, view, table).All())) {
+		rt.Fatal("read back another table")
+	}
+}
+
 // Content alone decides the bytes: another history that ends the same gives the same chunks.
 func TestBytesDependOnContentAlone(t *testing.T) {
 	a, b := newTable[string, int64](t, 4), newTable[string, int64](t, 4)
@@ -134,188 +219,4 @@ func TestBytesDependOnContentAlone(t *testing.T) {
 			t.Errorf("group %d differs", g)
 		}
 	}
-}
-
-// Views are encoded by several goroutines while the table goes on; the race detector watches.
-func TestFrozenIsEncodedWhileTheTableChanges(t *testing.T) {
-	table := newTable[int, map[string]int](t, 8)
-	for i := range 1000 {
-		table.Put(i, map[string]int{"n": 0})
-	}
-	var wg sync.WaitGroup
-	for round := range 5 {
-		f := table.Freeze()
-		wg.Go(func() {
-			for _, m := range load(t, f, newTable[int, map[string]int](t, 8)).All() {
-				if m["n"] != round {
-					t.Errorf("round %d: a value of round %d", round, m["n"])
-					return
-				}
-			}
-		})
-		for i := range 1000 {
-			(*table.Ref(i))["n"]++
-		}
-	}
-	wg.Wait()
-}
-
-// Freezing and the writes after it copy pages, never a group: the allocation of one write does not grow with the table.
-func TestFirstWriteAfterFreezeCopiesOnePage(t *testing.T) {
-	cost := func(keys int) float64 {
-		table := newTable[int, int64](t, 1)
-		for i := range keys {
-			table.Put(i, 0)
-		}
-		return testing.AllocsPerRun(50, func() {
-			table.Freeze()
-			*table.Ref(keys / 2)++
-		})
-	}
-	// The view, its groups, one page, one page list.
-	if a, b := cost(100), cost(100_000); a != b || a > 5 {
-		t.Errorf("allocations of freeze and one write: %v for 100 keys, %v for 100 000", a, b)
-	}
-}
-
-func TestHotOperationsDoNotAllocate(t *testing.T) {
-	type composite struct {
-		A string
-		B int64
-	}
-	table := newTable[composite, int64](t, 16)
-	k := composite{"key", 4}
-	table.Put(k, 1)
-	if n := testing.AllocsPerRun(100, func() {
-		p, _ := table.Upsert(k)
-		*p++
-		_, _ = table.Get(k)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
-// The hash is part of the stored format.
-func TestHashIsFrozen(t *testing.T) {
-	c, err := state.CodecOf[int]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []uint64{state.Hash64(""), state.Hash64("ABE"), state.Hasher(c)(0), state.Hasher(c)(-1)}
-	want := []uint64{0xefd01f60ba992926, 0xe5f0947738f5aa9c, 0x9ca066f1a4ab2eea, 0x25b775faeca8f520}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-type deep struct {
-	Name  string
-	count int64
-	F32   float32
-	F64   float64
-	M     map[string][]uint16
-	P     *int64
-	At    time.Time
-	Set   map[int8]struct{}
-	Arr   [2]bool
-}
-
-func TestCodecRoundTrip(t *testing.T) {
-	c, err := state.CodecOf[deep]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	big := int64(-1 << 63)
-	in := deep{
-		"n", 1<<62 + 1, 1.5, -0.25,
-		map[string][]uint16{"a": nil, "b": {}, "c": {65535}},
-		&big,
-		time.UnixMilli(978312240000).UTC(),
-		map[int8]struct{}{-128: {}, 127: {}},
-		[2]bool{true, false},
-	}
-	b, err := c.Append(nil, &in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out deep
-	rest, err := c.Decode(b, &out)
-	if err != nil || len(rest) > 0 {
-		t.Fatal(err, rest)
-	}
-	if d := cmp.Diff(in, out, cmp.AllowUnexported(deep{})); d != "" {
-		t.Error(d)
-	}
-	copied, err := c.Clone(&in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.M["a"] = []uint16{1}
-	if copied.M["a"] != nil {
-		t.Error("a clone shares its map")
-	}
-}
-
-func TestCodecRefusesWhatItCannotKeep(t *testing.T) {
-	type list struct{ Next *list }
-	for name, err := range map[string]error{
-		"an interface":              second(state.CodecOf[struct{ A any }]()),
-		"a channel":                 second(state.CodecOf[chan int]()),
-		"a function in a slice":     second(state.CodecOf[[]func()]()),
-		"a type that holds itself":  second(state.CodecOf[list]()),
-		"elements without any size": second(state.CodecOf[[]struct{}]()),
-	} {
-		if err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-func second[T any](_ T, err error) error { return err }
-
-func FuzzDecodeManifest(f *testing.F) {
-	table := newTable[string, int64](f, 4)
-	table.Put("a", 1)
-	table.Put("b", 2)
-	f.Add(table.Freeze().AppendManifest(nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, _, err := state.DecodeManifest(b)
-		if err == nil && len(m.Used) > m.Groups {
-			t.Error("more groups in use than there are")
-		}
-	})
-}
-
-func FuzzDecodeGroup(f *testing.F) {
-	table := newTable[string, deep](f, 1)
-	table.Put("a", deep{Name: "x", M: map[string][]uint16{"k": {1, 2}}, At: time.UnixMilli(5).UTC()})
-	table.Put("b", deep{Set: map[int8]struct{}{1: {}}})
-	b, err := table.Freeze().EncodeGroup(0)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b, 2)
-	f.Add([]byte("G\x01\x00\x01\x01a"), 1)
-	f.Fuzz(func(t *testing.T, b []byte, keys int) {
-		out := newTable[string, deep](t, 1)
-		if out.DecodeGroup(state.GroupSize{Keys: keys}, b) != nil {
-			return
-		}
-		// What is accepted is written again, and that reads back to the same bytes.
-		again, err := out.Freeze().EncodeGroup(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out.Len() == 0 {
-			return
-		}
-		back := out.Empty()
-		if err := back.DecodeGroup(state.GroupSize{Keys: keys}, again); err != nil {
-			t.Fatal(err)
-		}
-		third, err := back.Freeze().EncodeGroup(0)
-		if err != nil || !bytes.Equal(again, third) {
-			t.Errorf("encoding is not stable: %v", err)
-		}
-	})
 }
