@@ -39,8 +39,8 @@
 //
 // # Concurrency
 //
-// A [Table] belongs to one goroutine at a time; the engine's checkpoint lock sees to that. A [Frozen] may be read and
-// encoded by any number of goroutines while its table goes on.
+// A [Table] belongs to one goroutine at a time; the engine's checkpoint lock sees to that. Only [Table.GroupOf] and
+// [Table.Empty] are anyone's. A [Frozen] may be read and encoded by any number of goroutines while its table goes on.
 //
 // # Failure
 //

@@ -2,6 +2,7 @@ package state
 
 import (
 	"reflect"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -28,7 +29,7 @@ func mix(h uint64) uint64 {
 func mixInt(v uint64) uint64 { return mix(v + 0x9e3779b97f4a7c15) }
 
 // Hasher returns the stable hash of keys of type K: the same in every process, on every machine. Strings hash by their
-// bytes, integers by their value, everything else by its encoding. One hasher serves one goroutine at a time.
+// bytes, integers by their value, everything else by its encoding. Any number of goroutines may use a hasher.
 func Hasher[K comparable](c Codec[K]) func(K) uint64 {
 	switch reflect.TypeFor[K]().Kind() {
 	case reflect.String:
@@ -44,27 +45,39 @@ func Hasher[K comparable](c Codec[K]) func(K) uint64 {
 	return h.hash
 }
 
-// encodedHash keeps its scratch space, so that hashing does not allocate.
+// encodedHash keeps the scratch space of one goroutine, so that hashing does not allocate where one hashes at a time.
 type encodedHash[K comparable] struct {
+	codec Codec[K]
+	spare atomic.Pointer[encodedKey[K]]
+}
+
+func (h *encodedHash[K]) hash(k K) uint64 {
+	e := h.spare.Swap(nil)
+	if e == nil {
+		e = &encodedKey[K]{codec: h.codec}
+	}
+	b := e.encode(k)
+	sum := Hash64(unsafe.String(unsafe.SliceData(b), len(b)))
+	h.spare.Store(e)
+	return sum
+}
+
+// encodedKey is a key with its encoding, again and again.
+type encodedKey[K comparable] struct {
 	codec Codec[K]
 	key   K
 	buf   []byte
 }
 
-func (h *encodedHash[K]) hash(k K) uint64 {
-	b := h.encode(k)
-	return Hash64(unsafe.String(unsafe.SliceData(b), len(b)))
-}
-
 // encode returns the encoding of k, until it is called again.
-func (h *encodedHash[K]) encode(k K) []byte {
-	h.key = k
-	b, err := h.codec.Append(h.buf[:0], &h.key)
+func (e *encodedKey[K]) encode(k K) []byte {
+	e.key = k
+	b, err := e.codec.Append(e.buf[:0], &e.key)
 	if err != nil {
 		// A key that cannot be encoded cannot be kept; the engine turns this into an error with the record's position.
 		panic(err)
 	}
-	h.buf = b
+	e.buf = b
 	return b
 }
 

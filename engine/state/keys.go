@@ -8,10 +8,10 @@ import (
 // sameness compares keys by their encoding, where == does not say the same ([shape.exact]): where a float is inside (NaN
 // differs from itself, and 0 equals -0), a pointer, or a type that encodes itself. By == such a key would be another one
 // after a restore. It keeps its scratch space, so that comparing does not allocate.
-type sameness[K comparable] struct{ a, b encodedHash[K] }
+type sameness[K comparable] struct{ a, b encodedKey[K] }
 
 func samenessOf[K comparable](c Codec[K]) *sameness[K] {
-	return &sameness[K]{encodedHash[K]{codec: c}, encodedHash[K]{codec: c}}
+	return &sameness[K]{encodedKey[K]{codec: c}, encodedKey[K]{codec: c}}
 }
 
 func (s *sameness[K]) of(x, y K) bool { return bytes.Equal(s.a.encode(x), s.b.encode(y)) }

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"math"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -84,6 +85,46 @@ type window struct{ Key, Start int64 }
 func windows(t interface{ Fatal(...any) }, groups int) *state.Table[window, int64] {
 	hash := state.Hasher(mustCodec[int64](t))
 	return state.NewTable(groups, func(w window) uint64 { return hash(w.Key) }, mustCodec[window](t), mustCodec[int64](t))
+}
+
+// A table that takes over another one finds its keys, also where windows share a hash.
+func TestATableBecomesAnother(t *testing.T) {
+	table := windows(t, 4)
+	for k := range int64(200) {
+		table.Put(window{k % 2, k}, k)
+	}
+	other := load(t, table.Freeze(), table)
+	other.Put(window{7, 7}, 7)
+	table.Become(other)
+	for k := range int64(200) {
+		if v, ok := table.Get(window{k % 2, k}); !ok || v != k {
+			t.Fatal(k, v, ok)
+		}
+	}
+	if v, ok := table.Take(window{7, 7}); !ok || v != 7 || table.Len() != 200 {
+		t.Error(v, ok, table.Len())
+	}
+}
+
+// Who asks for the group of a key may do so beside the owner of the table; the race detector watches.
+func TestAnyoneAsksForTheGroupOfAKey(t *testing.T) {
+	table := newTable[window, int64](t, 8)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			hash := state.Hasher(mustCodec[window](t))
+			for k := range int64(1000) {
+				if w := (window{k, -k}); table.GroupOf(w) != state.Group(hash(w), 8) {
+					t.Errorf("%v is in group %d", w, table.GroupOf(w))
+					return
+				}
+			}
+		})
+	}
+	for k := range int64(1000) {
+		table.Put(window{k, k}, k)
+	}
+	wg.Wait()
 }
 
 func allocations[K comparable](table *state.Table[K, int64], keys ...K) float64 {
