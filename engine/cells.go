@@ -68,7 +68,7 @@ func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 
 // index makes the indexes from the table.
 func (c *cells[K, Acc]) index() {
-	c.seq, c.sessions, c.events, c.clock = 0, make(map[K][]session), nil, nil
+	c.seq, c.sessions, c.events, c.clock = 0, make(map[K][]session), wakes[K]{}, wakes[K]{}
 	for k, v := range c.table.All() {
 		c.scheduleEnd(k, &v)
 		c.scheduleAsked(k, &v)

@@ -42,7 +42,6 @@ type exchangeKind[K comparable, T any] struct {
 	op       *operator
 	keys     state.Codec[K]
 	from, to *place
-	timed    bool
 	// sender connects what lies before the exchange, within one task of from.
 	sender func(*task, *keyedOutput[K, T]) []input
 	// router makes the function that says which subtask has a key, for one task of from.
@@ -132,7 +131,7 @@ type outbox[K comparable, T any] struct {
 func (b *outbox[K, T]) unsent(tail uint64) []element[K, T] { return b.buf[tail-b.base:] }
 
 func (s *sender[K, T]) keyed(key K, v T, ts int64) error {
-	if !s.x.timed && s.x.to.clocked && ts > s.clockAt {
+	if s.x.to.clocked && ts > s.clockAt {
 		if err := s.recordTime(ts); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
 			return sender(t, out)
 		}
 		x := exchangeOf(t.exec, exchangeKind[K, T]{
-			id: k.n, op: op, keys: keys, from: s.n.at, to: k.n.at, timed: k.n.timed, sender: sender,
+			id: k.n, op: op, keys: keys, from: s.n.at, to: k.n.at, sender: sender,
 			router: func(*task) func(K) int {
 				hash := state.Hasher(keys)
 				groups, subtasks := t.cfg.MaxParallelism, t.exec.parallelism
@@ -125,10 +125,10 @@ type keyedReceiver[K comparable, T any] interface {
 	recordTime(ts int64) error
 }
 
-// noClock ignores the time of records.
-type noClock struct{}
+// noRecordTime ignores the time of records.
+type noRecordTime struct{}
 
-func (noClock) recordTime(int64) error { return nil }
+func (noRecordTime) recordTime(int64) error { return nil }
 
 // keyedOutput is [output] for records with keys.
 type keyedOutput[K comparable, T any] struct {

@@ -28,7 +28,7 @@ func moved[T any](s Stream[T], to *place, op *operator, router func(*task) func(
 			return s.connect(t, out)
 		}
 		x := exchangeOf(t.exec, exchangeKind[struct{}, T]{
-			id: m.n, op: op, keys: keys, from: s.n.at, to: to, timed: true, router: router,
+			id: m.n, op: op, keys: keys, from: s.n.at, to: to, router: router,
 			sender: func(u *task, next *keyedOutput[struct{}, T]) []input { return s.connect(u, leaving[T]{next}) },
 		})
 		return []input{x.receive(t, &keyedOutput[struct{}, T]{keyedReceiver: arriving[T]{output: out}})}
@@ -46,7 +46,7 @@ func (o leaving[T]) idle(idle bool) error       { return o.out.idle(idle) }
 // arriving takes them out again.
 type arriving[T any] struct {
 	*output[T]
-	noClock
+	noRecordTime
 }
 
 func (o arriving[T]) keyed(_ struct{}, v T, ts int64) error { return o.record(v, ts) }

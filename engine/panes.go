@@ -12,7 +12,7 @@ import (
 type windowOp[K comparable, T, Acc, Out any] struct {
 	*emitter[Out]
 	buckets[K, Acc]
-	noClock
+	noRecordTime
 	fold     folding[K, T, Acc, Out]
 	assigner window.Assigner
 	strays   *strays[T]

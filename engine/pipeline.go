@@ -136,7 +136,7 @@ func (p *Pipeline) cut(ctx context.Context, hold holding, id func() int64) (*Sna
 // snapshot asks every part for its items.
 func (e *execution) snapshot(id int64, waited time.Duration) (*Snapshot, error) {
 	s := &Snapshot{ID: id, Waited: waited}
-	for _, p := range slices.Concat(e.parts, e.pipeline.parts) {
+	for _, p := range slices.Concat(e.pipeline.parts, e.parts) {
 		is, err := p.cut(id)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.partName(), err)

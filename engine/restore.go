@@ -54,7 +54,7 @@ func (p *Pipeline) restore(in *items, mode RestoreMode) error {
 			return fmt.Errorf("lay the graph out over %d subtasks, as at the cut: %w", in.parallelism, errors.Join(old.errs...))
 		}
 	}
-	commit, err := p.load(in, slices.Concat(old.parts, p.parts), mode)
+	commit, err := p.load(in, slices.Concat(p.parts, old.parts), mode)
 	if err != nil {
 		return err
 	}

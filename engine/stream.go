@@ -36,7 +36,7 @@ type origin struct {
 type place struct {
 	// head says that the sources are here.
 	head bool
-	// clocked says that something here goes by the time of records where no watermarks tell it.
+	// clocked says that something here goes by the time of records, since no watermarks or no clock tell it.
 	clocked bool
 }
 

@@ -12,7 +12,7 @@ import (
 type triggerOp[K comparable, T, Acc, Out any] struct {
 	*emitter[Out]
 	cells[K, Acc]
-	noClock
+	noRecordTime
 	fold     folding[K, T, Acc, Out]
 	assigner window.Assigner
 	trigger  window.Trigger
@@ -119,7 +119,7 @@ func (o *triggerOp[K, T, Acc, Out]) watermark(wm int64) error {
 	}
 	o.wm = wm
 	o.task.at = o.op
-	for o.events.next() <= o.now() && len(o.events) > 0 {
+	for o.events.next() <= o.now() && len(o.events.heap) > 0 {
 		if err := o.attend(o.events.pop()); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (o *triggerOp[K, T, Acc, Out]) next() int64 { return o.clock.next() }
 
 // advance tells the trigger of every bucket that is due.
 func (o *triggerOp[K, T, Acc, Out]) advance(now int64) error {
-	for len(o.clock) > 0 && o.clock.next() <= now {
+	for len(o.clock.heap) > 0 && o.clock.next() <= now {
 		e := o.clock.pop()
 		k, b := o.find(e)
 		if b == nil || b.Processing != e.at {

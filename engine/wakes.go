@@ -25,55 +25,19 @@ const (
 	wakeExpiry                 // the window is to be forgotten
 )
 
-// wakes is a heap, by moment, end, start, order of creation and kind.
-type wakes[K comparable] []wake[K]
-
-func (h wakes[K]) before(i, j int) bool {
-	a, b := &h[i], &h[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.window.End, b.window.End),
-		cmp.Compare(a.window.Start, b.window.Start), cmp.Compare(a.seq, b.seq), cmp.Compare(a.kind, b.kind)) < 0
+// before orders by moment, end, start, order of creation and kind.
+func (w wake[K]) before(o wake[K]) bool {
+	return cmp.Or(cmp.Compare(w.at, o.at), cmp.Compare(w.window.End, o.window.End),
+		cmp.Compare(w.window.Start, o.window.Start), cmp.Compare(w.seq, o.seq), cmp.Compare(w.kind, o.kind)) < 0
 }
 
-func (h *wakes[K]) push(w wake[K]) {
-	*h = append(*h, w)
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !s.before(i, parent) {
-			return
-		}
-		s[i], s[parent] = s[parent], s[i]
-		i = parent
-	}
-}
-
-func (h *wakes[K]) pop() wake[K] {
-	s := *h
-	top, last := s[0], len(s)-1
-	s[0] = s[last]
-	s[last] = wake[K]{}
-	s = s[:last]
-	for i := 0; ; {
-		least, left := i, 2*i+1
-		for c := left; c < left+2 && c < len(s); c++ {
-			if s.before(c, least) {
-				least = c
-			}
-		}
-		if least == i {
-			break
-		}
-		s[i], s[least] = s[least], s[i]
-		i = least
-	}
-	*h = s
-	return top
-}
+// wakes are those of an operator.
+type wakes[K comparable] struct{ heap[wake[K]] }
 
 // next is the first moment in the heap.
-func (h wakes[K]) next() int64 {
-	if len(h) == 0 {
+func (h *wakes[K]) next() int64 {
+	if len(h.heap) == 0 {
 		return window.Never
 	}
-	return h[0].at
+	return h.heap[0].at
 }
