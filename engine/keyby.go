@@ -14,9 +14,8 @@ type KeyedStream[K comparable, T any] struct {
 
 // keyedNode is what gives records their keys, seen from behind.
 type keyedNode[K comparable, T any] struct {
-	at    *place
-	timed bool
-	make  func(t *task, out *keyedOutput[K, T]) []input
+	origin
+	make func(t *task, out *keyedOutput[K, T]) []input
 }
 
 // KeyBy gives every record a key. Keys must be of a type that [state.CodecOf] accepts. With several subtasks
@@ -29,7 +28,8 @@ func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
 	g.need(op, "function", key != nil)
 	keys, err := state.CodecOf[K]()
 	g.fail(op.name, err)
-	k := KeyedStream[K, T]{g: g, op: op, keys: keys, n: &keyedNode[K, T]{at: &place{}, timed: s.origin().timed}}
+	k := KeyedStream[K, T]{g: g, op: op, keys: keys, n: &keyedNode[K, T]{origin: s.origin()}}
+	k.n.at = &place{}
 	k.n.make = func(t *task, out *keyedOutput[K, T]) []input {
 		sender := func(u *task, out *keyedOutput[K, T]) []input {
 			return s.connect(u, &keyByOp[K, T]{task: u, op: op, key: key, out: out})
@@ -72,7 +72,7 @@ func (k KeyedStream[K, T]) origin() origin {
 	if k.n == nil {
 		return origin{at: &place{}}
 	}
-	return origin{k.n.at, k.n.timed}
+	return k.n.origin
 }
 
 // MapKeyed applies f to every record and keeps its key, so that nothing moves: the state of what follows lies with the same
@@ -81,9 +81,8 @@ func MapKeyed[K comparable, In, Out any](k KeyedStream[K, In], f func(key K, v I
 	g := k.graph()
 	op := g.operator("map", "map function failed")
 	g.need(op, "function", f != nil)
-	from := k.origin()
 	return KeyedStream[K, Out]{g: g, op: op, keys: k.keys, n: &keyedNode[K, Out]{
-		at: from.at, timed: from.timed,
+		origin: k.origin(),
 		make: func(t *task, out *keyedOutput[K, Out]) []input {
 			return k.connect(t, &mapKeyedOp[K, In, Out]{keyedRelay: keyedRelay[K, Out]{out}, task: t, op: op, f: f})
 		},

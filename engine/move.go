@@ -22,7 +22,7 @@ func sameSubtask(t *task) func(struct{}) int { return func(struct{}) int { retur
 func moved[T any](s Stream[T], to *place, op *operator, router func(*task) func(struct{}) int) Stream[T] {
 	keys, err := state.CodecOf[struct{}]()
 	s.graph().fail(op.name, err)
-	m := newStream[T](s.graph(), origin{to, s.origin().timed}, nil)
+	m := newStream[T](s.graph(), origin{to, s.origin().timed, s.origin().sparse}, nil)
 	m.n.make = func(t *task, out *output[T]) []input {
 		if !t.parallel() {
 			return s.connect(t, out)

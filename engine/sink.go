@@ -67,7 +67,7 @@ func ForEach[T any](s Stream[T], f func(c Context, v T) error) {
 	op := g.operator("sink", "sink invocation failed")
 	g.need(op, "function", f != nil)
 	g.sink(s.origin().at, func(t *task) {
-		t.fenced = true
+		t.fenced = t.fenced || !s.origin().sparse
 		s.connect(t, &funcSink[T]{task: t, op: op, f: f})
 	})
 }

@@ -15,6 +15,8 @@ type node[T any] struct {
 	at *place
 	// timed says that something before it gives watermarks.
 	timed bool
+	// sparse says that windows lie before it: few records come for many.
+	sparse bool
 	// make builds the operator for a task and connects it to what lies before it; it returns the inputs of the task that
 	// reach the operator.
 	make func(t *task, out *output[T]) []input
@@ -22,13 +24,13 @@ type node[T any] struct {
 
 // newStream adds an operator to g that runs where at is.
 func newStream[T any](g *Graph, from origin, build func(t *task, out *output[T]) []input) Stream[T] {
-	return Stream[T]{g: g, n: &node[T]{at: from.at, timed: from.timed, make: build}}
+	return Stream[T]{g: g, n: &node[T]{at: from.at, timed: from.timed, sparse: from.sparse, make: build}}
 }
 
 // origin is what an operator takes over from the streams before it.
 type origin struct {
-	at    *place
-	timed bool
+	at            *place
+	timed, sparse bool
 }
 
 // place is a part of the graph without an exchange inside: its operators call each other directly. A place is executed by
@@ -44,7 +46,7 @@ func (s Stream[T]) origin() origin {
 	if s.n == nil {
 		return origin{at: &place{}}
 	}
-	return origin{s.n.at, s.n.timed}
+	return origin{s.n.at, s.n.timed, s.n.sparse}
 }
 
 // graph returns the graph of s. A zero stream belongs to no graph: what is built on it never becomes part of one.

@@ -36,7 +36,8 @@ type task struct {
 	at       *operator // whose function runs; for panics
 	cur      position  // of the record in work
 	seq      uint64    // number of the fence
-	fenced   bool      // some function gets a Context
+	fenced   bool      // some function gets a Context with every record
+	opened   bool      // the record in work has a fence
 	held     bool      // the task's goroutine has the lock
 	gathered int       // elements in the outboxes
 	handed   bool      // the outboxes have been handed over since; the goroutine's own
@@ -175,17 +176,23 @@ func (t *task) leave() {
 		return
 	}
 	t.publish()
-	t.held = false
+	t.held, t.opened = false, false
 	t.fence.Store(0)
 	t.lock.release()
 }
 
-// begin marks the start of one record's body.
+// begin marks the start of one record's body. The fence that its Context stands for is an atomic store, which costs as much
+// as a small operator: where few records come to a function that wants it, it is opened there.
 func (t *task) begin(p position) {
 	t.cur = p
 	if t.fenced {
 		t.seq++
 		t.fence.Store(t.seq)
+		return
+	}
+	if t.opened {
+		t.opened = false
+		t.fence.Store(0)
 	}
 }
 
@@ -281,7 +288,14 @@ func (t *task) fault(op *operator, err error) error {
 }
 
 // context is what the function of the record in work gets.
-func (t *task) context(ts int64) Context { return Context{task: t, seq: t.seq, ts: ts} }
+func (t *task) context(ts int64) Context {
+	if !t.fenced && !t.opened {
+		t.opened = true
+		t.seq++
+		t.fence.Store(t.seq)
+	}
+	return Context{task: t, seq: t.seq, ts: ts}
+}
 
 // inside says whether c belongs to the record in work, so that its owner holds the lock.
 func (t *task) inside(c Context) bool { return c.task == t && c.seq != 0 && t.fence.Load() == c.seq }

@@ -98,12 +98,13 @@ func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T]
 	if strategy.idleAfter > 0 && g.cfg.Clock == nil {
 		g.fail(op.name, fmt.Errorf("idleness: %w", ErrNoClock))
 	}
-	e := newStream[T](g, origin{at: s.origin().at, timed: !strategy.silent}, nil)
+	e := newStream[T](g, origin{at: s.origin().at, timed: !strategy.silent, sparse: s.origin().sparse}, nil)
 	e.n.make = func(t *task, out *output[T]) []input {
 		h := &watermarkOp{
 			scope: t.scope(t.exec.name(e.n, "watermark")), fresh: strategy.New, gen: strategy.New(),
 			last: MinWatermark, passed: MinWatermark, idleAfter: strategy.idleAfter, out: out,
 		}
+		h.bounded, _ = h.gen.(*bounded)
 		h.publish()
 		h.inputs = s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
 		if !allAbsent(h.inputs) {
@@ -135,6 +136,9 @@ func (o *eventTimeOp[T]) record(v T, ts int64) error {
 	if err := o.out.record(v, ts); err != nil {
 		return err
 	}
+	if o.bounded != nil && ts <= o.bounded.max { // the usual generator, and nothing new
+		return nil
+	}
 	o.gen.Observe(ts)
 	// The greatest watermark means the end of the input, which only the source can tell.
 	if wm := min(o.gen.Current(), MaxWatermark-1); wm > o.last {
@@ -162,11 +166,12 @@ func (o *eventTimeOp[T]) idle(bool) error { return nil }
 // watermarkOp holds a stream's watermark.
 type watermarkOp struct {
 	scope
-	fresh  func() Generator
-	gen    Generator
-	last   int64
-	asleep bool // the stream is idle
-	shown  atomic.Int64
+	bounded *bounded // gen, if it is one
+	fresh   func() Generator
+	gen     Generator
+	last    int64
+	asleep  bool // the stream is idle
+	shown   atomic.Int64
 
 	// What has been passed on. A restore in a running pipeline can take last back, but never this: operators would hear of a
 	// time that they have left behind. And it can change asleep, which is passed on when the task comes to it.

@@ -97,7 +97,7 @@ type Aggregation[T, Acc, R any] struct {
 // The accumulators are part of the cut as "window-N"; Acc must be of a type that [state.CodecOf] accepts.
 func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregation[T, Acc, R]) Stream[Result[K, R]] {
 	w.k.graph().need(w.op, "aggregation function", a.Add != nil && a.Result != nil)
-	return windowed(w, false, folding[K, T, Acc, Result[K, R]]{
+	return windowed(w, folding[K, T, Acc, Result[K, R]]{
 		create: a.New, add: a.Add, merge: a.Merge,
 		result: func(_ Context, key K, win window.Window, acc Acc, emit func(Result[K, R])) error {
 			emit(Result[K, R]{key, win, a.Result(acc)})
@@ -142,7 +142,7 @@ func ApplyWindow[K comparable, T, Out any](
 	w WindowedStream[K, T], f func(c Context, key K, win window.Window, elements []T, emit func(Out)) error,
 ) Stream[Out] {
 	w.k.graph().need(w.op, "function", f != nil)
-	return windowed(w, true, folding[K, T, []T, Out]{
+	return windowed(w, folding[K, T, []T, Out]{
 		add:    func(acc []T, v T) []T { return append(acc, v) },
 		merge:  func(a, b []T) []T { return append(a, b...) },
 		result: f,
@@ -177,15 +177,16 @@ func (f *folding[K, T, Acc, Out]) compile() (err error) {
 	return err
 }
 
-// windowed builds the operator behind all of the above; fenced says that a function of the user's gets the Context.
-func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], fenced bool, f folding[K, T, Acc, Out]) Stream[Out] {
+// windowed builds the operator behind all of the above.
+func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], f folding[K, T, Acc, Out]) Stream[Out] {
 	g := w.k.graph()
 	g.fail(w.op.name, f.compile())
 	merges := w.assigner != nil && w.assigner.Merges()
 	g.need(w.op, "merge function", f.merge != nil || !merges)
-	s := newStream[Out](g, w.k.origin(), nil)
+	from := w.k.origin()
+	from.sparse = true
+	s := newStream[Out](g, from, nil)
 	s.n.make = func(t *task, out *output[Out]) []input {
-		t.fenced = t.fenced || fenced
 		scope := t.scope(t.exec.name(s.n, "window"))
 		if merges || w.custom || w.lateness > 0 {
 			return w.k.connect(t, newTriggerOp(t, scope, w, f, out))
