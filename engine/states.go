@@ -96,13 +96,13 @@ func sharesOf[K comparable, V any](e *execution, name string) ([]*store[K, V], e
 		typed, ok := s.(*store[K, V])
 		if !ok {
 			is, asked := s.describe(), (&store[K, V]{}).describe()
-			return nil, fmt.Errorf("%q has keys of type %s and values of type %s, asked for are %s and %s: %w",
-				name, is.Key, is.Value, asked.Key, asked.Value, ErrStateType)
+			return nil, fmt.Errorf("%w: its keys are %s and its values %s, asked for are %s and %s",
+				ErrStateType, is.Key, is.Value, asked.Key, asked.Value)
 		}
 		list = append(list, typed)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%q: %w; there are %q", name, ErrNoState, stateNames(e))
+		return nil, fmt.Errorf("%w; there are %q", ErrNoState, stateNames(e))
 	}
 	return list, nil
 }
