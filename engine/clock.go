@@ -45,12 +45,18 @@ func (t *task) idleTick() error {
 	})
 }
 
-// untilDue is how long nothing will be due.
-func (t *task) untilDue() time.Duration {
+// publishDue says when the next moment is. Under the lock: a restore may put it elsewhere, from another goroutine.
+func (t *task) publishDue() {
 	at := int64(math.MaxInt64)
 	for _, c := range t.clocked {
 		at = min(at, c.next())
 	}
+	t.due.Store(at)
+}
+
+// untilDue is how long nothing will be due.
+func (t *task) untilDue() time.Duration {
+	at := t.due.Load()
 	now := t.cfg.Clock()
 	if at <= now {
 		return 0

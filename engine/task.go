@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"runtime/debug"
 	"sync/atomic"
 )
@@ -46,6 +47,7 @@ type task struct {
 	late     int64
 
 	fence    atomic.Uint64 // seq while a record is in work, else 0
+	due      atomic.Int64  // when one of clocked is due, as far as was known when the lock was given up
 	progress struct{ out, late atomic.Int64 }
 }
 
@@ -79,10 +81,12 @@ type reader interface{ read(ctx context.Context) }
 type announcer interface{ announce() error }
 
 func newTask(e *execution, index int) *task {
-	return &task{
+	t := &task{
 		cfg: e.cfg, exec: e, index: index, lock: newLock(), bell: newBell(),
 		outputs: make(map[any]any), reach: make(map[any][]input), ports: make(map[any]any),
 	}
+	t.due.Store(math.MinInt64) // to be found out
+	return t
 }
 
 // parallel says whether there are other subtasks.
@@ -314,5 +318,8 @@ func (t *task) publish() {
 	}
 	for _, s := range t.strays {
 		s.publish()
+	}
+	if len(t.clocked) > 0 {
+		t.publishDue()
 	}
 }

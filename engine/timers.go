@@ -253,8 +253,8 @@ func (s *timerTable[K]) load(items *items, mode RestoreMode) (func(), error) {
 		}
 	}
 	return func() {
-		if mode == Adopt {
-			s.table = table
+		if mode.restoresKeys() {
+			s.table.Become(table)
 			s.loaded()
 		}
 	}, nil
