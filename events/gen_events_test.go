@@ -31,6 +31,11 @@ func genEvent(t *rapid.T, k events.Kind) events.Event {
 		return &events.CheckpointRequested{Request: request, Type: typ, JoiningEvent: joining, Cause: text, By: by, Unknown: u}
 	case events.KindAbortRequested:
 		return &events.AbortRequested{Request: request, UpTo: checkpoint, Cause: text, By: by, Unknown: u}
+	case events.KindWithdrawalRequested:
+		return &events.WithdrawalRequested{
+			Request: request, Checkpoint: checkpoint, Forced: rapid.Bool().Draw(t, "forced"),
+			ToNothing: rapid.Bool().Draw(t, "to nothing"), Cause: text, By: by, Unknown: u,
+		}
 	case events.KindRequestRefused:
 		reason := rapid.SampledFrom(events.RefusalReasons()).Draw(t, "reason")
 		return &events.RequestRefused{Epoch: epoch, Request: request, Reason: reason, Remedy: text, Unknown: u}
@@ -41,6 +46,9 @@ func genEvent(t *rapid.T, k events.Kind) events.Event {
 	case events.KindTaskRestored:
 		id := optional(rapid.Just(checkpoint), events.NoCheckpoint).Draw(t, "restored")
 		return &events.TaskRestored{Task: task, Attempt: attempt, Checkpoint: id, Unknown: u}
+	case events.KindTaskRestoreFailed:
+		reason := rapid.SampledFrom(events.RestoreFailures()).Draw(t, "reason")
+		return &events.TaskRestoreFailed{Task: task, Attempt: attempt, Checkpoint: checkpoint, Reason: reason, Text: text, Unknown: u}
 	case events.KindTaskFinished:
 		return &events.TaskFinished{Task: task, Attempt: attempt, Checkpoint: checkpoint, Unknown: u}
 	case events.KindTaskLost:
@@ -63,6 +71,11 @@ func genEvent(t *rapid.T, k events.Kind) events.Event {
 		}
 	case events.KindCheckpointsRetired:
 		return &events.CheckpointsRetired{Epoch: epoch, Checkpoints: genCheckpoints(t), Why: text, Unknown: u}
+	case events.KindCheckpointsWithdrawn:
+		return &events.CheckpointsWithdrawn{
+			Epoch: epoch, Checkpoints: genCheckpoints(t), Why: text, Request: optional(rapid.Just(request), "").Draw(t, "answers"),
+			ToNothing: rapid.Bool().Draw(t, "to nothing"), Unknown: u,
+		}
 	case events.KindStateDiscarded:
 		return &events.StateDiscarded{Epoch: epoch, Checkpoints: genCheckpoints(t), Why: text, Unknown: u}
 	case events.KindLogTrimmed:

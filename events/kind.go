@@ -5,31 +5,35 @@ type Kind string
 
 // The kinds of version 1.
 const (
-	KindCoordinatorStarted  Kind = "coordinator_started"
-	KindCheckpointRequested Kind = "checkpoint_requested"
-	KindAbortRequested      Kind = "abort_requested"
-	KindRequestRefused      Kind = "request_refused"
-	KindCheckpointTriggered Kind = "checkpoint_triggered"
-	KindTaskRegistered      Kind = "task_registered"
-	KindTaskRestored        Kind = "task_restored"
-	KindTaskFinished        Kind = "task_finished"
-	KindTaskLost            Kind = "task_lost"
-	KindTaskAcked           Kind = "task_acked"
-	KindTaskDeclined        Kind = "task_declined"
-	KindCheckpointCompleted Kind = "checkpoint_completed"
-	KindCheckpointFailed    Kind = "checkpoint_failed"
-	KindCheckpointsRetired  Kind = "checkpoints_retired"
-	KindStateDiscarded      Kind = "state_discarded"
-	KindLogTrimmed          Kind = "log_trimmed"
-	KindLogGapFound         Kind = "log_gap_found"
+	KindCoordinatorStarted   Kind = "coordinator_started"
+	KindCheckpointRequested  Kind = "checkpoint_requested"
+	KindAbortRequested       Kind = "abort_requested"
+	KindWithdrawalRequested  Kind = "withdrawal_requested"
+	KindRequestRefused       Kind = "request_refused"
+	KindCheckpointTriggered  Kind = "checkpoint_triggered"
+	KindTaskRegistered       Kind = "task_registered"
+	KindTaskRestored         Kind = "task_restored"
+	KindTaskRestoreFailed    Kind = "task_restore_failed"
+	KindTaskFinished         Kind = "task_finished"
+	KindTaskLost             Kind = "task_lost"
+	KindTaskAcked            Kind = "task_acked"
+	KindTaskDeclined         Kind = "task_declined"
+	KindCheckpointCompleted  Kind = "checkpoint_completed"
+	KindCheckpointFailed     Kind = "checkpoint_failed"
+	KindCheckpointsRetired   Kind = "checkpoints_retired"
+	KindCheckpointsWithdrawn Kind = "checkpoints_withdrawn"
+	KindStateDiscarded       Kind = "state_discarded"
+	KindLogTrimmed           Kind = "log_trimmed"
+	KindLogGapFound          Kind = "log_gap_found"
 )
 
 // Kinds lists every kind of version 1.
 func Kinds() []Kind {
 	return []Kind{
-		KindCoordinatorStarted, KindCheckpointRequested, KindAbortRequested, KindRequestRefused, KindCheckpointTriggered,
-		KindTaskRegistered, KindTaskRestored, KindTaskFinished, KindTaskLost, KindTaskAcked, KindTaskDeclined,
-		KindCheckpointCompleted, KindCheckpointFailed, KindCheckpointsRetired, KindStateDiscarded, KindLogTrimmed, KindLogGapFound,
+		KindCoordinatorStarted, KindCheckpointRequested, KindAbortRequested, KindWithdrawalRequested, KindRequestRefused,
+		KindCheckpointTriggered, KindTaskRegistered, KindTaskRestored, KindTaskRestoreFailed, KindTaskFinished, KindTaskLost,
+		KindTaskAcked, KindTaskDeclined, KindCheckpointCompleted, KindCheckpointFailed, KindCheckpointsRetired,
+		KindCheckpointsWithdrawn, KindStateDiscarded, KindLogTrimmed, KindLogGapFound,
 	}
 }
 
@@ -58,6 +62,8 @@ func newEvent(k []byte) Event {
 		return &CheckpointRequested{}
 	case KindAbortRequested:
 		return &AbortRequested{UpTo: NoCheckpoint}
+	case KindWithdrawalRequested:
+		return &WithdrawalRequested{Checkpoint: NoCheckpoint}
 	case KindRequestRefused:
 		return &RequestRefused{}
 	case KindCheckpointTriggered:
@@ -66,6 +72,8 @@ func newEvent(k []byte) Event {
 		return &TaskRegistered{}
 	case KindTaskRestored:
 		return &TaskRestored{Checkpoint: NoCheckpoint}
+	case KindTaskRestoreFailed:
+		return &TaskRestoreFailed{Checkpoint: NoCheckpoint}
 	case KindTaskFinished:
 		return &TaskFinished{Checkpoint: NoCheckpoint}
 	case KindTaskLost:
@@ -80,6 +88,8 @@ func newEvent(k []byte) Event {
 		return &CheckpointFailed{Checkpoint: NoCheckpoint}
 	case KindCheckpointsRetired:
 		return &CheckpointsRetired{}
+	case KindCheckpointsWithdrawn:
+		return &CheckpointsWithdrawn{}
 	case KindStateDiscarded:
 		return &StateDiscarded{}
 	case KindLogTrimmed:

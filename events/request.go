@@ -126,13 +126,17 @@ const (
 	RefusedNothingToAbort RefusalReason = "nothing_to_abort" // no pending checkpoint has an id that low
 	RefusedShuttingDown   RefusalReason = "shutting_down"    // the coordinator takes no more requests
 	RefusedDuplicate      RefusalReason = "duplicate"        // the request id was used by another request
+	RefusedNotKept        RefusalReason = "not_kept"         // no completed checkpoint of that id is kept
+	RefusedRestorable     RefusalReason = "restorable"       // the checkpoint can be read, so it is not withdrawn
+	RefusedNothingOlder   RefusalReason = "nothing_older"    // no other completed checkpoint can be read
 )
 
 // RefusalReasons lists the closed set.
 func RefusalReasons() []RefusalReason {
 	return []RefusalReason{
 		RefusedTasksNotReady, RefusedPendingBlocks, RefusedTooEarly, RefusedQueueFull, RefusedStoreFailed,
-		RefusedUnverified, RefusedNothingToAbort, RefusedShuttingDown, RefusedDuplicate,
+		RefusedUnverified, RefusedNothingToAbort, RefusedShuttingDown, RefusedDuplicate, RefusedNotKept,
+		RefusedRestorable, RefusedNothingOlder,
 	}
 }
 

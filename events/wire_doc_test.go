@@ -235,11 +235,12 @@ func wantMissed(t *testing.T, name string, must bool, payload map[string]any) {
 func TestDocListsEveryWordOfTheClosedLists(t *testing.T) {
 	lists := section(t, readDoc(t), "## 5. The closed lists")
 	for list, want := range map[string][]string{
-		"type of a checkpoint":        texts([]events.CheckpointType{events.TypeCheckpoint, events.TypeSavepoint}),
-		"reason of request_refused":   texts(events.RefusalReasons()),
-		"reason of task_declined":     texts(events.DeclineReasons()),
-		"reason of checkpoint_failed": texts(events.FailureReasons()),
-		"cause of log_gap_found":      texts([]events.GapCause{events.GapTrimmed, events.GapDeleted, events.GapFailover}),
+		"type of a checkpoint":          texts([]events.CheckpointType{events.TypeCheckpoint, events.TypeSavepoint}),
+		"reason of request_refused":     texts(events.RefusalReasons()),
+		"reason of task_declined":       texts(events.DeclineReasons()),
+		"reason of task_restore_failed": texts(events.RestoreFailures()),
+		"reason of checkpoint_failed":   texts(events.FailureReasons()),
+		"cause of log_gap_found":        texts([]events.GapCause{events.GapTrimmed, events.GapDeleted, events.GapFailover}),
 	} {
 		_, row, _ := strings.Cut(lists, "| "+list+" | ")
 		row, _, _ = strings.Cut(row, " |")

@@ -51,12 +51,16 @@ func (s *State) apply(at stamp, event events.Event) Outcome {
 		return s.taskRegistered(at, e)
 	case *events.TaskRestored:
 		return s.taskRestored(e)
+	case *events.TaskRestoreFailed:
+		return s.taskRestoreFailed(at, e)
 	case *events.TaskFinished:
 		return s.taskFinished(at, e)
 	case *events.CheckpointRequested:
 		return s.checkpointRequested(at, e)
 	case *events.AbortRequested:
 		return s.abortRequested(at, e)
+	case *events.WithdrawalRequested:
+		return s.withdrawalRequested(at, e)
 	case *events.CoordinatorStarted:
 		return s.coordinatorStarted(at, e)
 	case *events.RequestRefused:
@@ -69,6 +73,8 @@ func (s *State) apply(at stamp, event events.Event) Outcome {
 		return s.fenced(e.Epoch, e.Checkpoint, func() Outcome { return s.checkpointFailed(at, e) })
 	case *events.CheckpointsRetired:
 		return s.fenced(e.Epoch, highest(e.Checkpoints), func() Outcome { return s.checkpointsRetired(e) })
+	case *events.CheckpointsWithdrawn:
+		return s.fenced(e.Epoch, highest(e.Checkpoints), func() Outcome { return s.checkpointsWithdrawn(e) })
 	case *events.StateDiscarded:
 		return s.fenced(e.Epoch, highest(e.Checkpoints), func() Outcome { return s.stateDiscarded(e) })
 	case *events.TaskLost:

@@ -51,6 +51,9 @@ func (s *State) checkLists(c *checker) {
 		}
 	}
 	c.want(n == len(s.checkpoints), "1: %d checkpoints are in lists, %d in the table", n, len(s.checkpoints))
+	for id, p := range s.checkpoints {
+		c.want(!p.sum.Withdrawn || p.sum.Phase == PhaseRetired, "12: withdrawn checkpoint %s is %s", id, p.sum.Phase)
+	}
 	for _, h := range s.history.list {
 		c.want(h.Phase == PhaseFailed || h.Phase == PhaseCompleted, "1: the history holds %s as %s", h.ID, h.Phase)
 		c.want(h.ID < s.nextID, "3: ended checkpoint %s is not below the next id %s", h.ID, s.nextID)
@@ -99,7 +102,7 @@ func (s *State) checkLive(c *checker, p *checkpoint) {
 
 func (s *State) checkTasks(c *checker) {
 	c.want(s.epoch <= s.maxEpoch, "4: epoch %s is above the highest seen %s", s.epoch, s.maxEpoch)
-	ready, finished := 0, 0
+	ready, finished, doubting := 0, 0, 0
 	for id, t := range s.tasks {
 		_, expected := s.index[id]
 		c.want(expected || len(s.expected) == 0, "5: task %s is not expected", id)
@@ -116,13 +119,15 @@ func (s *State) checkTasks(c *checker) {
 			c.want(t.sum.Phase == TaskIsRegistered && p != nil && p.sum.Phase == PhaseCompleted && !p.savepoint(),
 				"7: task %s pins checkpoint %s", id, t.sum.Restore)
 		}
+		doubting += doubts(t.sum.Doubt)
+		c.want(t.sum.Doubt.IsZero() || s.restorePoint(t.sum.Doubt.Checkpoint), "12: task %s doubts checkpoint %s", id, t.sum.Doubt.Checkpoint)
 	}
-	c.want(ready == s.ready && finished == s.finished, "9: %d ready and %d finished, counted %d and %d",
-		ready, finished, s.ready, s.finished)
+	c.want(ready == s.ready && finished == s.finished && doubting == s.doubting,
+		"9: %d ready, %d finished and %d doubting, counted %d, %d and %d", ready, finished, doubting, s.ready, s.finished, s.doubting)
 }
 
 func (s *State) checkRequests(c *checker) {
-	queued, owed := 0, 0
+	queued, owed, examining := 0, 0, 0
 	open := map[*Request]int{}
 	for _, p := range s.live {
 		if r := s.requests.byID[p.sum.Abort.Request]; r != nil {
@@ -137,10 +142,15 @@ func (s *State) checkRequests(c *checker) {
 		if r.Status == RequestRefusing || r.conflict {
 			owed++
 		}
+		if r.Status == RequestExamining {
+			examining++
+			c.want(r.Withdraw && s.restorePoint(r.UpTo), "10: request %s is about checkpoint %s", r.ID, r.UpTo)
+		}
 		c.want(r.open == open[r] && (r.Status == RequestAborting) == (r.open > 0),
 			"10: request %s is %s with %d open of %d", r.ID, r.Status, r.open, open[r])
 	}
 	c.want(queued == len(s.requests.queue), "10: %d queued, %d in the queue", queued, len(s.requests.queue))
+	c.want(examining == len(s.requests.exam), "10: %d are examined, %d listed", examining, len(s.requests.exam))
 	c.want(owed == len(s.requests.owed), "10: %d owed a refusal, %d listed", owed, len(s.requests.owed))
 }
 

@@ -85,6 +85,8 @@ type Checkpoint struct {
 	// Ended is the position of the event that ended it, EndedAt that event's timestamp; zero while it is live.
 	Ended   events.Position
 	EndedAt int64
+	// Withdrawn says that it completed and could not be restored later: Text says why. It is retired.
+	Withdrawn bool
 	// Reason and Text say why it failed. Missing names up to MaxMissing required tasks that had not acked by its end,
 	// sorted; MissingCount is how many there were.
 	Reason       events.FailureReason

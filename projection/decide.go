@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type Gates struct {
 
 // Decide says what is to be done, given the fold, the clock and the gates, under the policy in force. It changes nothing
 // and its answer is a function of its arguments alone: the same ones give the same decisions in the same order (losses and
-// failures, finalizations, refusals, at most one trigger, retirement, discard). It is level-triggered: what is not done yet
+// failures, finalizations, refusals, looks at doubtful restore points, at most one trigger, retirement, discard). It is level-triggered: what is not done yet
 // comes again at the next call, so the loop must remember what is in flight ([Decision.Key]). Before the first coordinator
 // has started there is nothing to decide.
 func Decide(s *State, t *Timing, now time.Duration, g Gates) []Decision {
@@ -38,6 +39,7 @@ func Decide(s *State, t *Timing, now time.Duration, g Gates) []Decision {
 	out = s.decideLosses(out, g)
 	out = s.decideVerdicts(out, t, now, g)
 	out = s.decideRefusals(out, g)
+	out = s.decideExamine(out, g)
 	out = s.decideTrigger(out, t, now, g)
 	out = s.decideRetire(out)
 	return s.decideDiscard(out)
@@ -110,7 +112,10 @@ func (s *State) decideRefusals(out []Decision, g Gates) []Decision {
 }
 
 func (s *State) remedy(r *Request) string {
-	if r.Abort {
+	switch {
+	case r.Withdraw:
+		return fmt.Sprintf("no task restores checkpoint %s: it is not completed, not kept any more, or a savepoint", r.UpTo)
+	case r.Abort:
 		return fmt.Sprintf("no checkpoint up to %s was pending; look at the list of checkpoints", r.UpTo)
 	}
 	return fmt.Sprintf("the queue holds %d; ask again when one of them has been answered", s.policy.QueueLimit)
@@ -213,7 +218,7 @@ func (s *State) required() ([]events.TaskAttempt, int64) {
 
 func (s *State) decideRetire(out []Decision) []Decision {
 	surplus := int64(len(s.completed)) - max(s.policy.Retain, 1)
-	if surplus <= 0 {
+	if surplus <= 0 || s.doubting > 0 || len(s.requests.exam) > 0 { // an older one may be needed yet
 		return out
 	}
 	pinned := s.pinned()
@@ -270,6 +275,7 @@ func (s *State) NotReady() string {
 			case TaskIsLost:
 				what = "is lost"
 			}
+			what = cmp.Or(t.sum.Doubt.stands(), what)
 		}
 		if len(names) == 5 {
 			more++

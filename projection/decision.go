@@ -61,6 +61,19 @@ type Fail struct {
 // Finalize says that all acks of the checkpoint are in: prove its chunks, then log it as completed.
 type Finalize struct{ ID events.CheckpointID }
 
+// Examine asks for a look at the state of a restore point, and for its withdrawal if that cannot be read, together with older
+// ones of which the same is true, down to one that can. It comes from the doubts of tasks, or from a request.
+type Examine struct {
+	ID events.CheckpointID
+	// Tasks, sorted, doubt it: their state is to be read. None if it is a request: then every task's is.
+	Tasks []events.TaskID
+	// Request is the one to answer; empty if tasks have asked.
+	Request events.RequestID
+	// Forced wants it withdrawn whatever the look shows, and ToNothing also when no other can be read.
+	Forced, ToNothing bool
+	Cause             string
+}
+
 // Lose asks for a task_lost of an attempt whose presence lapsed.
 type Lose struct {
 	Task    events.TaskID
@@ -94,6 +107,9 @@ func (f Fail) Key() Key { return Key{What: "fail", Checkpoint: f.ID} }
 // Key implements [Decision].
 func (f Finalize) Key() Key { return Key{What: "finalize", Checkpoint: f.ID} }
 
+// Key implements [Decision]; it is the same for whichever tasks doubt.
+func (e Examine) Key() Key { return Key{What: "examine", Checkpoint: e.ID, Request: e.Request} }
+
 // Key implements [Decision].
 func (l Lose) Key() Key { return Key{What: "lose", Checkpoint: events.NoCheckpoint, Task: l.Task} }
 
@@ -107,6 +123,7 @@ func (Trigger) decision()  {}
 func (Refuse) decision()   {}
 func (Fail) decision()     {}
 func (Finalize) decision() {}
+func (Examine) decision()  {}
 func (Lose) decision()     {}
 func (Retire) decision()   {}
 func (Discard) decision()  {}

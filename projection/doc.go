@@ -33,6 +33,12 @@
 // A completed plain checkpoint subsumes the pending plain ones before it. A savepoint subsumes nothing, is subsumed by
 // nothing, is never retired and is no restore point. Shutdown may fail what is pending, never what is finalizing.
 //
+// A completed checkpoint is withdrawn when the store does not hold it as it was written: it is retired then, for that reason,
+// even if it is the newest or pinned, and tasks that were to restore it restore the newest that is left. At least one is,
+// unless the event says that none need be. An attempt that had loaded it meanwhile may go on. A task's word that it could not
+// restore ends the attempt and is a doubt, no more: the coordinator looks for itself. While anything is in doubt nothing is
+// retired.
+//
 // The queue of requests serves savepoints before checkpoints and old before young; beyond its bound the lowest is refused.
 // It survives a change of coordinators. Savepoints do not wait for a free slot. While more ended checkpoints than
 // max-concurrent wait to be discarded, nothing is triggered. Periodic triggers never stand in the queue: one is due an
@@ -51,10 +57,11 @@
 //  6. Acked is the number of slots that hold an ack, and never above Required.
 //  7. A pinned restore point is a completed checkpoint that is kept.
 //  8. A task is finished if and only if its end state is held.
-//  9. The counters ready and finished agree with the task table.
-//  10. The queue holds exactly the queued requests, and owed exactly the ones to be refused; an abort is open as long as a
-//     checkpoint that it marked is live.
+//  9. The counters ready, finished and doubting agree with the task table.
+//  10. The queue holds exactly the queued requests, owed exactly the ones to be refused, and exam those that wait for a look at
+//     a restore point; an abort is open as long as a checkpoint that it marked is live.
 //  11. Nothing is larger than its bound.
+//  12. A withdrawn checkpoint is retired, and what a task doubts is a completed checkpoint that is kept.
 //
 // # Concurrency
 //

@@ -21,6 +21,9 @@ func dump(s *projection.State) []string {
 		if t.Pinned {
 			line += " (pinned)"
 		}
+		if d := t.Doubt; !d.IsZero() {
+			line += fmt.Sprintf(", attempt %s doubts %s: %s", d.Attempt, d.Checkpoint, d.Reason)
+		}
 		out = append(out, line)
 	}
 	for _, list := range [][]projection.Checkpoint{s.Live(), s.Completed(), s.Savepoints(), s.Waste()} {
@@ -54,6 +57,9 @@ func dumpCheckpoint(c projection.Checkpoint) string {
 	}
 	if c.Reason != "" {
 		line += fmt.Sprintf(", %s", c.Reason)
+	}
+	if c.Withdrawn {
+		line += ", withdrawn"
 	}
 	var chunks []string
 	for a := range c.Acks() {
@@ -144,6 +150,15 @@ func showDecision(d projection.Decision) string {
 		return fmt.Sprintf("Finalize %s", d.ID)
 	case projection.Lose:
 		return fmt.Sprintf("Lose %s attempt %s", d.Task, d.Attempt)
+	case projection.Examine:
+		line := "Examine " + d.ID.String()
+		if len(d.Tasks) > 0 {
+			line += " as doubted by " + join(d.Tasks)
+		}
+		if d.Request != "" {
+			line += fmt.Sprintf(" for %s (forced %t, to nothing %t)", d.Request, d.Forced, d.ToNothing)
+		}
+		return line
 	case projection.Retire:
 		return "Retire " + join(d.IDs)
 	case projection.Discard:
@@ -184,6 +199,10 @@ func effect(s *projection.State, d projection.Decision) events.Event {
 		return &events.CheckpointCompleted{Epoch: epoch, Checkpoint: d.ID}
 	case projection.Lose:
 		return &events.TaskLost{Epoch: epoch, Task: d.Task, Attempt: d.Attempt}
+	case projection.Examine: // always found bad, and the operator bold
+		return &events.CheckpointsWithdrawn{
+			Epoch: epoch, Checkpoints: []events.CheckpointID{d.ID}, Request: d.Request, ToNothing: true, Why: "not readable",
+		}
 	case projection.Retire:
 		return &events.CheckpointsRetired{Epoch: epoch, Checkpoints: d.IDs}
 	case projection.Discard:

@@ -68,10 +68,11 @@ func (s *State) indexTasks() {
 	}
 }
 
-// countReady derives ready and finished from the task table.
+// countReady derives ready, finished and doubting from the task table.
 func (s *State) countReady() {
-	s.ready, s.finished = 0, 0
+	s.ready, s.finished, s.doubting = 0, 0, 0
 	for id, t := range s.tasks {
+		s.doubting += doubts(t.sum.Doubt)
 		_, expected := s.index[id]
 		s.tally(t.sum.Phase, expected, 1)
 	}

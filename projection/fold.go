@@ -13,7 +13,7 @@ import (
 
 // FoldVersion numbers the rules of the fold together with the layout of a saved one. It rises with each change of either:
 // a state that other rules made is no starting point.
-const FoldVersion = 1
+const FoldVersion = 2
 
 // foldMagic stands before the version, so that foreign bytes are told from an older fold.
 const foldMagic = "tmfold"
@@ -123,11 +123,16 @@ func (c *coder) tasks(s *State) {
 		number(c, &t.sum.Attempt)
 		number(c, &t.sum.Phase)
 		number(c, &t.sum.Restore)
+		number(c, &t.sum.Given)
 		c.flag(&t.sum.Pinned)
 		number(c, &t.sum.Finished)
 		c.position(&t.sum.Registered)
 		text(c, &t.sum.Host)
 		number(c, &t.sum.PID)
+		number(c, &t.sum.Doubt.Checkpoint)
+		number(c, &t.sum.Doubt.Attempt)
+		text(c, &t.sum.Doubt.Reason)
+		text(c, &t.sum.Doubt.Text)
 		list(c, &t.instances, func(i *events.InstanceID) { text(c, i) })
 		c.slot(&t.end)
 		if c.reading {
@@ -149,6 +154,9 @@ func (c *coder) requests(q *requests) {
 		text(c, &r.ID)
 		number(c, &r.Status)
 		c.flag(&r.Abort)
+		c.flag(&r.Withdraw)
+		c.flag(&r.Forced)
+		c.flag(&r.ToNothing)
 		text(c, &r.Type)
 		text(c, &r.JoiningEvent)
 		number(c, &r.UpTo)

@@ -109,6 +109,7 @@ func (c *coder) summary(v *Checkpoint) {
 	c.position(&v.Abort.Position)
 	c.position(&v.Ended)
 	number(c, &v.EndedAt)
+	c.flag(&v.Withdrawn)
 	text(c, &v.Reason)
 	text(c, &v.Text)
 	c.taskIDs(&v.Missing)
@@ -128,7 +129,7 @@ func (c *coder) history(h *history) {
 
 func (c *coder) statistics(s *Statistics) {
 	for _, n := range []*int64{
-		&s.Triggered, &s.Completed, &s.Retired, &s.Discarded, &s.Acked, &s.Declined, &s.Requests, &s.Epochs, &s.Quarantined,
+		&s.Triggered, &s.Completed, &s.Retired, &s.Discarded, &s.Withdrawn, &s.Acked, &s.Declined, &s.Requests, &s.Epochs, &s.Quarantined,
 	} {
 		number(c, n)
 	}

@@ -30,6 +30,16 @@ func (h *history) add(c Checkpoint) {
 	h.ids[c.ID] = struct{}{}
 }
 
+// withdraw notes that a completed checkpoint was withdrawn: how it ended stays.
+func (h *history) withdraw(c *Checkpoint) {
+	for i := range slices.Backward(h.list) {
+		if h.list[i].ID == c.ID {
+			h.list[i].Withdrawn, h.list[i].Text = true, c.Text
+			return
+		}
+	}
+}
+
 // knows reports whether the id has ended, or is so old that it may have.
 func (h *history) knows(id events.CheckpointID) bool {
 	_, ok := h.ids[id]
@@ -54,6 +64,8 @@ func (h *history) clone() history {
 // Statistics counts what the fold has seen since the first event. A restart does not lose it: it is part of the fold.
 type Statistics struct {
 	Triggered, Completed, Retired, Discarded int64
+	// Withdrawn counts the retired ones that could not be restored.
+	Withdrawn int64
 	// Acked and Declined count the answers that were taken.
 	Acked, Declined int64
 	// Requests counts requests to trigger and abort that were taken, Epochs coordinators that started.
@@ -90,7 +102,7 @@ func (s *Statistics) count(e events.Event, kind OutcomeKind) {
 func (s *State) Statistics() Statistics { return s.stats.clone() }
 
 // History lists the last [MaxHistory] ended checkpoints, oldest end first, as they ended: a completed one that was retired
-// since still reads as completed here.
+// or withdrawn since still reads as completed here.
 func (s *State) History() []Checkpoint { return slices.Clone(s.history.list) }
 
 // Checkpoint is the view of one checkpoint: live, kept, waiting to be discarded, or (without acks) out of the history.

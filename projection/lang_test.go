@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ import (
 //	register a i1        restored a [attempt=]      finished a checkpoint=0 [attempt=]      lost a [attempt=]
 //	trigger 0 [type=savepoint request=r1 tasks=a:1,b:1 count= timeout=10s joining=ev]
 //	ack 0 a [attempt= epoch= chunks=x,y joining=ev]         decline 0 a [reason=other text=full]
+//	unrestored a [reason=chunk_missing checkpoint=0 attempt=]   withdrawal r1 checkpoint=0 [forced=1 to-nothing=1]
+//	withdraw 0 1 [request=r1 to-nothing=1]
 //	complete 0 [forced]  fail 0 expired [text=]   request r1 [type=savepoint joining= cause=]   abort r2 upto=3 [cause=]
 //	refuse r1 queue_full     retire 0 1     discard 0 1     trimmed before=5-0     gap cause=trimmed after=3-0 before=9-0
 
@@ -114,7 +117,7 @@ func (l line) event(s *projection.State) events.Event {
 	switch l.verb {
 	case "start":
 		return l.start(s)
-	case "register", "restored", "finished", "lost":
+	case "register", "restored", "unrestored", "finished", "lost":
 		return l.task(s, epoch)
 	case "trigger":
 		return l.trigger(s, epoch)
@@ -133,6 +136,16 @@ func (l line) event(s *projection.State) events.Event {
 	case "abort":
 		return &events.AbortRequested{
 			Request: events.RequestID(l.word(0)), UpTo: events.CheckpointID(l.number("upto", 0)), Cause: l.prose("cause"),
+		}
+	case "withdrawal":
+		return &events.WithdrawalRequested{
+			Request: events.RequestID(l.word(0)), Checkpoint: events.CheckpointID(l.number("checkpoint", 0)),
+			Forced: l.number("forced", 0) == 1, ToNothing: l.number("to-nothing", 0) == 1, Cause: l.prose("cause"),
+		}
+	case "withdraw":
+		return &events.CheckpointsWithdrawn{
+			Epoch: epoch, Checkpoints: l.ids(), Request: events.RequestID(l.named["request"]), Why: l.prose("why"),
+			ToNothing: l.number("to-nothing", 0) == 1,
 		}
 	case "refuse":
 		return &events.RequestRefused{
@@ -187,9 +200,12 @@ func (l line) task(s *projection.State, epoch events.Epoch) events.Event {
 	if !ok {
 		t.Restore = events.NoCheckpoint
 	}
-	return &events.TaskRestored{
-		Task: task, Attempt: attempt, Checkpoint: events.CheckpointID(l.number("checkpoint", int64(t.Restore))),
+	point := events.CheckpointID(l.number("checkpoint", int64(t.Restore)))
+	if l.verb == "unrestored" {
+		reason := cmp.Or(events.RestoreFailure(l.named["reason"]), events.RestoreChunkMissing)
+		return &events.TaskRestoreFailed{Task: task, Attempt: attempt, Checkpoint: point, Reason: reason, Text: l.prose("text")}
 	}
+	return &events.TaskRestored{Task: task, Attempt: attempt, Checkpoint: point}
 }
 
 func (l line) trigger(s *projection.State, epoch events.Epoch) events.Event {

@@ -3,7 +3,6 @@ package projection_test
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -23,8 +22,17 @@ type machine struct {
 	epoch    events.Epoch
 	verdicts map[events.CheckpointID]projection.Checkpoint
 	trigger  map[events.CheckpointID]events.Epoch
-	acked    map[string]bool // checkpoint, task, attempt
-	latest   events.CheckpointID
+	acked    map[string]bool              // checkpoint, task, attempt
+	kept     map[events.CheckpointID]bool // completed, neither retired nor withdrawn, no savepoint
+}
+
+// latest is the newest that is kept.
+func (m *machine) latest() events.CheckpointID {
+	latest := events.NoCheckpoint
+	for id := range m.kept {
+		latest = max(latest, id)
+	}
+	return latest
 }
 
 type entry struct {
@@ -35,122 +43,11 @@ type entry struct {
 func newMachine() *machine {
 	s := projection.New("orders")
 	return &machine{
-		state: s, timing: projection.NewTiming(0, s), latest: events.NoCheckpoint,
+		state: s, timing: projection.NewTiming(0, s), kept: map[events.CheckpointID]bool{},
 		verdicts: map[events.CheckpointID]projection.Checkpoint{},
 		trigger:  map[events.CheckpointID]events.Epoch{},
 		acked:    map[string]bool{},
 	}
-}
-
-var (
-	someTasks  = []events.TaskID{"a", "b", "c", "stranger"}
-	chunkNames = []string{"p", "q", "r", "s"}
-)
-
-// drawEvent makes any event; numbers are near those in use so that most of them mean something.
-func drawEvent(t *rapid.T, s *projection.State) events.Event {
-	task := rapid.SampledFrom(someTasks).Draw(t, "task")
-	row, _ := s.Task(task)
-	attempt := max(row.Attempt+events.Attempt(rapid.SampledFrom([]int{0, 0, 0, 0, -1, 1}).Draw(t, "attempt off by")), 1)
-	epoch := max(s.Epoch()+events.Epoch(rapid.SampledFrom([]int{0, 0, 0, 0, 0, -1, 1}).Draw(t, "epoch off by")), 1)
-	id := events.CheckpointID(rapid.Int64Range(max(int64(s.NextID())-6, 0), int64(s.NextID())).Draw(t, "checkpoint"))
-	request := events.RequestID(fmt.Sprintf("r%d", rapid.IntRange(0, 9).Draw(t, "request")))
-	typ := rapid.SampledFrom([]events.CheckpointType{"checkpoint", "checkpoint", "savepoint"}).Draw(t, "type")
-	joining := rapid.SampledFrom([]string{"", "", "", "payday"}).Draw(t, "joining")
-	switch rapid.SampledFrom(append(events.Kinds(), events.KindTaskAcked, events.KindTaskAcked, events.KindTaskAcked,
-		events.KindTaskRestored, events.KindCheckpointTriggered, events.KindCheckpointTriggered)).Draw(t, "kind") {
-	case events.KindCoordinatorStarted:
-		return drawStart(t, s)
-	case events.KindCheckpointRequested:
-		return &events.CheckpointRequested{Request: request, Type: typ, JoiningEvent: joining}
-	case events.KindAbortRequested:
-		return &events.AbortRequested{Request: request, UpTo: id}
-	case events.KindRequestRefused:
-		return &events.RequestRefused{Epoch: epoch, Request: request, Reason: rapid.SampledFrom(events.RefusalReasons()).Draw(t, "why")}
-	case events.KindCheckpointTriggered:
-		return drawTrigger(t, s, epoch, typ, joining)
-	case events.KindTaskRegistered:
-		return &events.TaskRegistered{
-			Task: task, Instance: events.InstanceID(fmt.Sprintf("%s%d", task, rapid.IntRange(1, 30).Draw(t, "instance"))),
-		}
-	case events.KindTaskRestored:
-		return &events.TaskRestored{Task: task, Attempt: attempt, Checkpoint: row.Restore}
-	case events.KindTaskFinished:
-		return &events.TaskFinished{Task: task, Attempt: attempt, Checkpoint: id}
-	case events.KindTaskLost:
-		return &events.TaskLost{Epoch: epoch, Task: task, Attempt: attempt}
-	case events.KindTaskAcked:
-		return &events.TaskAcked{
-			Checkpoint: id, Task: task, Attempt: attempt, Epoch: epoch, JoiningEvent: joining, Handle: drawHandle(t),
-		}
-	case events.KindTaskDeclined:
-		return &events.TaskDeclined{Checkpoint: id, Task: task, Attempt: attempt, Epoch: epoch, Reason: events.DeclinedOther}
-	case events.KindCheckpointCompleted:
-		return &events.CheckpointCompleted{Epoch: epoch, Checkpoint: id, Forced: rapid.IntRange(0, 9).Draw(t, "forced") == 0}
-	case events.KindCheckpointFailed:
-		return &events.CheckpointFailed{Epoch: epoch, Checkpoint: id, Reason: rapid.SampledFrom(events.FailureReasons()).Draw(t, "why")}
-	case events.KindCheckpointsRetired:
-		return &events.CheckpointsRetired{Epoch: epoch, Checkpoints: []events.CheckpointID{id}}
-	case events.KindStateDiscarded:
-		return &events.StateDiscarded{Epoch: epoch, Checkpoints: []events.CheckpointID{id}}
-	case events.KindLogTrimmed:
-		return &events.LogTrimmed{Epoch: epoch, Before: events.Position{Ms: rapid.Uint64Range(1, 9).Draw(t, "before")}}
-	case events.KindLogGapFound:
-		return &events.LogGapFound{Epoch: epoch, Cause: events.GapDeleted, After: events.Position{Ms: uint64(id)}}
-	}
-	return nil
-}
-
-func drawStart(t *rapid.T, s *projection.State) events.Event {
-	p := events.Policy{
-		MaxConcurrent: rapid.Int64Range(1, 3).Draw(t, "max"), Retain: rapid.Int64Range(1, 3).Draw(t, "retain"),
-		QueueLimit: rapid.Int64Range(1, 3).Draw(t, "queue"), Interval: rapid.Int64Range(0, 5).Draw(t, "interval"),
-		MinPause: rapid.Int64Range(0, 5).Draw(t, "pause"), Timeout: rapid.Int64Range(0, 20).Draw(t, "timeout"),
-	}
-	switch rapid.IntRange(0, 5).Draw(t, "set") {
-	case 0:
-		p.Count = 2
-	case 1:
-		p.Tasks = []events.TaskID{"c", "a"}
-	default:
-		p.Tasks = []events.TaskID{"b", "a"}
-	}
-	rise := rapid.SampledFrom([]int{1, 1, 1, 0, -1, 7, 5000}).Draw(t, "rise")
-	return &events.CoordinatorStarted{
-		Epoch:    max(s.Epoch()+events.Epoch(rise), 1),
-		Instance: events.InstanceID(rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "instance")), Policy: p,
-	}
-}
-
-func drawTrigger(t *rapid.T, s *projection.State, epoch events.Epoch, typ events.CheckpointType, joining string) events.Event {
-	e := &events.CheckpointTriggered{
-		Epoch: epoch, Checkpoint: s.NextID() + events.CheckpointID(rapid.IntRange(-1, 1).Draw(t, "id off by")), Type: typ,
-		JoiningEvent: joining, Count: s.Policy().Count, Timeout: s.Policy().Timeout,
-	}
-	if rapid.IntRange(0, 2).Draw(t, "answers") == 0 {
-		e.Request = events.RequestID(fmt.Sprintf("r%d", rapid.IntRange(0, 9).Draw(t, "request")))
-	}
-	tasks := s.Policy().Tasks
-	slices.Sort(tasks)
-	for _, id := range tasks {
-		row, ok := s.Task(id)
-		if !ok || row.Phase == projection.TaskIsFinished || rapid.IntRange(0, 19).Draw(t, "leave out") == 0 {
-			continue
-		}
-		old := events.Attempt(0)
-		if row.Attempt > 1 && rapid.IntRange(0, 19).Draw(t, "old attempt") == 0 {
-			old = 1
-		}
-		e.Tasks = append(e.Tasks, events.TaskAttempt{Task: id, Attempt: row.Attempt - old})
-	}
-	return e
-}
-
-func drawHandle(t *rapid.T) (h events.StateHandle) {
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(chunkNames), 0, 3, rapid.ID[string]).Draw(t, "chunks") {
-		h.Chunks = append(h.Chunks, events.ChunkRef{Name: name, Digest: digest(name), Bytes: 7})
-	}
-	return h
 }
 
 // fold applies one event and checks every promise; the error says which one broke.
@@ -234,18 +131,34 @@ func (m *machine) promisesOf(e events.Event, o projection.Outcome) error {
 			return fmt.Errorf("%s completed with %d of %d acks", c.ID, c.Acked, c.Required)
 		}
 		if c.Type == events.TypeCheckpoint {
-			m.latest = max(m.latest, c.ID)
+			m.kept[c.ID] = true
+		}
+	case *events.CheckpointsRetired:
+		m.gone(o, e.Checkpoints)
+	case *events.CheckpointsWithdrawn:
+		m.gone(o, e.Checkpoints)
+		if o.Kind == projection.Applied && len(m.kept) == 0 && !e.ToNothing {
+			return fmt.Errorf("no restore point is left after the withdrawal of %v", e.Checkpoints)
 		}
 	case *events.TaskRegistered:
-		if row, _ := s.Task(e.Task); o.Kind == projection.Applied && row.Restore != m.latest {
-			return fmt.Errorf("task %s is to restore %s, the newest is %s", e.Task, row.Restore, m.latest)
+		if row, _ := s.Task(e.Task); o.Kind == projection.Applied && row.Restore != m.latest() {
+			return fmt.Errorf("task %s is to restore %s, the newest is %s", e.Task, row.Restore, m.latest())
 		}
 	default: // the promises about the others are in promises
 	}
-	if s.LatestCompleted() != m.latest {
-		return fmt.Errorf("the newest completed is %s, not %s", s.LatestCompleted(), m.latest)
+	if s.LatestCompleted() != m.latest() {
+		return fmt.Errorf("the newest completed is %s, not %s", s.LatestCompleted(), m.latest())
 	}
 	return nil
+}
+
+// gone notes what is kept no more.
+func (m *machine) gone(o projection.Outcome, ids []events.CheckpointID) {
+	for _, id := range ids {
+		if c, ok := m.state.Checkpoint(id); o.Kind == projection.Applied && (!ok || c.Phase != projection.PhaseCompleted) {
+			delete(m.kept, id)
+		}
+	}
 }
 
 // decided checks that decisions are stable, well-formed, and accepted by the fold when carried out.
@@ -266,11 +179,16 @@ func (m *machine) decided(g projection.Gates) error {
 		return nil
 	}
 	copied := m.state.Clone()
-	p := m.pos
+	p, withdrawn := m.pos, false
 	for _, d := range list {
 		p.Ms++
 		e := effect(m.state, d)
-		if o := copied.Apply(p, events.Envelope{ID: "e", Event: e}); o.Kind != projection.Applied {
+		o := copied.Apply(p, events.Envelope{ID: "e", Event: e})
+		if o.Kind == projection.Duplicate && withdrawn { // of one of the same checkpoint
+			continue
+		}
+		withdrawn = withdrawn || e.Kind() == events.KindCheckpointsWithdrawn
+		if o.Kind != projection.Applied {
 			return fmt.Errorf("%s was decided and is %s (%s)", showDecision(d), o.Kind, o.Why)
 		}
 		if err := copied.Check(); err != nil {
@@ -332,6 +250,16 @@ func TestTheFoldKeepsItsPromisesUnderAnyEvents(t *testing.T) {
 				check(m.decided(projection.Gates{DrainOver: rapid.IntRange(0, 5).Draw(t, "drain") == 0}))
 			},
 			"due": func(*rapid.T) { check(m.due()) },
+			"round": func(t *rapid.T) {
+				for _, e := range wholeRound(m.state) {
+					check(m.fold(e))
+				}
+			},
+			"doubt": func(t *rapid.T) {
+				for _, e := range drawDoubt(t, m.state) {
+					check(m.fold(e))
+				}
+			},
 		})
 	})
 }

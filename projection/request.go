@@ -14,9 +14,11 @@ const (
 	RequestQueued    RequestStatus = iota + 1 // waits for its trigger
 	RequestRefusing                           // the refusal is due: Reason is set and the coordinator has not logged it
 	RequestAborting                           // an abort whose checkpoints wait for their verdicts
+	RequestExamining                          // a withdrawal that waits for the coordinator's look at the store
 	RequestRefused                            // answered no
 	RequestTriggered                          // answered by Checkpoint
 	RequestAborted                            // an abort whose checkpoints have all ended
+	RequestWithdrawn                          // a withdrawal that was granted
 )
 
 func (r RequestStatus) String() string {
@@ -27,12 +29,16 @@ func (r RequestStatus) String() string {
 		return "refusing"
 	case RequestAborting:
 		return "aborting"
+	case RequestExamining:
+		return "examining"
 	case RequestRefused:
 		return "refused"
 	case RequestTriggered:
 		return "triggered"
 	case RequestAborted:
 		return "aborted"
+	case RequestWithdrawn:
+		return "withdrawn"
 	}
 	return "unknown"
 }
@@ -44,14 +50,16 @@ func (r RequestStatus) Answered() bool { return r >= RequestRefused }
 type Request struct {
 	ID     events.RequestID
 	Status RequestStatus
-	// Abort tells a request to abort from one to trigger.
-	Abort bool
+	// Abort tells a request to abort from one to trigger, and Withdraw one to withdraw a completed checkpoint.
+	Abort, Withdraw bool
 	// Type and JoiningEvent are those of a request to trigger.
 	Type         events.CheckpointType
 	JoiningEvent string
-	// UpTo is the highest id that a request to abort means; NoCheckpoint otherwise.
-	UpTo      events.CheckpointID
-	Cause, By string
+	// UpTo is the highest id that a request to abort means, or the one that a request to withdraw means; NoCheckpoint otherwise.
+	UpTo events.CheckpointID
+	// Forced and ToNothing are those of a request to withdraw.
+	Forced, ToNothing bool
+	Cause, By         string
 	// Position and At are where and when (its own timestamp) it was asked.
 	Position events.Position
 	At       int64
@@ -71,6 +79,7 @@ type requests struct {
 	byID  map[events.RequestID]*Request
 	queue []*Request // queued ones, by position
 	owed  []*Request // refusing ones and those with a conflict, by position
+	exam  []*Request // examining ones, by position
 }
 
 func newRequests() requests { return requests{byID: map[events.RequestID]*Request{}} }
@@ -94,6 +103,9 @@ func (q *requests) restore(r *Request) {
 	if r.Status == RequestRefusing || r.conflict {
 		q.owed = append(q.owed, r)
 	}
+	if r.Status == RequestExamining {
+		q.exam = append(q.exam, r)
+	}
 }
 
 // add makes room by forgetting the oldest answered request; false if none has its answer.
@@ -116,6 +128,9 @@ func (q *requests) set(r *Request, status RequestStatus) {
 	if i := slices.Index(q.queue, r); i >= 0 && status != RequestQueued {
 		q.queue = slices.Delete(q.queue, i, i+1)
 	}
+	if i := slices.Index(q.exam, r); i >= 0 && status != RequestExamining {
+		q.exam = slices.Delete(q.exam, i, i+1)
+	}
 	q.settleOwed(r)
 }
 
@@ -134,7 +149,7 @@ func (q *requests) settleOwed(r *Request) {
 // answeredOtherwise reports whether another checkpoint is the answer to the request.
 func (q *requests) answeredOtherwise(id events.RequestID, by events.CheckpointID) bool {
 	r := q.byID[id]
-	return r != nil && (r.Abort || r.Status == RequestTriggered && r.Checkpoint != by)
+	return r != nil && (r.Abort || r.Withdraw || r.Status == RequestTriggered && r.Checkpoint != by)
 }
 
 // triggered answers a request. One that the window has forgotten, or that never was logged, is taken up as answered.
@@ -166,12 +181,33 @@ func (q *requests) ended(c *Checkpoint) {
 	}
 }
 
+// withdrawn answers the requests to withdraw a checkpoint that is a restore point no more: yes to the one that the coordinator
+// named, no to the others.
+func (q *requests) withdrawn(id events.RequestID, gone events.CheckpointID) {
+	for _, r := range slices.Clone(q.exam) {
+		switch {
+		case r.UpTo != gone:
+		case r.ID == id:
+			r.Checkpoint = gone
+			q.set(r, RequestWithdrawn)
+		default:
+			q.deny(r, events.RefusedNotKept)
+		}
+	}
+}
+
+// deny makes the refusal of a request due.
+func (q *requests) deny(r *Request, why events.RefusalReason) {
+	r.Reason = why
+	q.set(r, RequestRefusing)
+}
+
 func (s *State) checkpointRequested(at stamp, e *events.CheckpointRequested) Outcome {
 	if len(e.JoiningEvent) > MaxText {
 		return plain(Refused, "the joining event is longer than 1024 bytes")
 	}
 	if r := s.requests.byID[e.Request]; r != nil {
-		return s.repeated(r, !r.Abort && r.Type == e.Type && r.JoiningEvent == e.JoiningEvent)
+		return s.repeated(r, !r.Abort && !r.Withdraw && r.Type == e.Type && r.JoiningEvent == e.JoiningEvent)
 	}
 	r := &Request{
 		ID: e.Request, Status: RequestQueued, Type: e.Type, JoiningEvent: e.JoiningEvent, UpTo: events.NoCheckpoint,
@@ -217,8 +253,7 @@ func (s *State) trimQueue() {
 			}
 		}
 		r := q.queue[lowest]
-		r.Reason = events.RefusedQueueFull
-		q.set(r, RequestRefusing)
+		q.deny(r, events.RefusedQueueFull)
 	}
 }
 
@@ -247,8 +282,7 @@ func (s *State) abortRequested(at stamp, e *events.AbortRequested) Outcome {
 	}
 	switch {
 	case r.Checkpoint.IsZero():
-		r.Reason = events.RefusedNothingToAbort
-		s.requests.set(r, RequestRefusing)
+		s.requests.deny(r, events.RefusedNothingToAbort)
 	case r.open == 0: // an earlier request has asked for all of them
 		s.requests.set(r, RequestAborted)
 	}
@@ -270,7 +304,7 @@ func (s *State) requestRefused(e *events.RequestRefused) Outcome {
 		s.requests.settleOwed(r)
 	case r.Status == RequestRefused:
 		return plain(Duplicate, "")
-	case r.Status != RequestQueued && r.Status != RequestRefusing:
+	case r.Status != RequestQueued && r.Status != RequestRefusing && r.Status != RequestExamining:
 		return plain(Late, "the request has been answered")
 	default:
 		r.Reason, r.Remedy = e.Reason, clip(e.Remedy)

@@ -56,6 +56,7 @@ type State struct {
 	tasks        map[events.TaskID]*task
 	ready        int // expected tasks that are restored or finished
 	finished     int // tasks of all that are finished
+	doubting     int // tasks that doubt a restore point
 	attemptFloor events.Attempt
 	tasksVersion int64
 

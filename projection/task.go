@@ -38,11 +38,16 @@ type Task struct {
 	Instance events.InstanceID
 	Attempt  events.Attempt
 	Phase    TaskPhase
-	// Restore is the restore point that the registration fixed: the newest completed checkpoint (no savepoint) at that
-	// position; NoCheckpoint means start empty.
+	// Restore is the restore point: the newest completed checkpoint (no savepoint) at the position of the registration, or,
+	// when that was withdrawn since, the newest that was left; NoCheckpoint means start empty.
 	Restore events.CheckpointID
+	// Given is the restore point that the registration fixed. Restore is an older one if it was withdrawn since and the
+	// attempt has not said that it had loaded it all the same.
+	Given events.CheckpointID
 	// Pinned says that Restore must not be retired: the task has not loaded it yet.
 	Pinned bool
+	// Doubt is what an attempt of the task has said about a restore point that is still kept.
+	Doubt Doubt
 	// Finished is the completed checkpoint that holds the end state; NoCheckpoint unless the phase is TaskIsFinished.
 	Finished events.CheckpointID
 	// Registered is where the current attempt began.
@@ -111,6 +116,7 @@ func (s *State) taskRegistered(at stamp, e *events.TaskRegistered) Outcome {
 	t.sum.Attempt++
 	t.sum.Instance, t.sum.Registered = e.Instance, at.pos
 	t.sum.Restore, t.sum.Finished = s.LatestCompleted(), events.NoCheckpoint
+	t.sum.Given = t.sum.Restore
 	t.sum.Host, t.sum.PID = clip(e.Host), e.PID
 	t.end = slot{}
 	t.instances = append(slices.Clone(t.instances[max(0, len(t.instances)+1-MaxInstances):]), e.Instance)
@@ -140,14 +146,17 @@ func (s *State) taskRestored(e *events.TaskRestored) Outcome {
 		return o
 	}
 	o.Checkpoint = e.Checkpoint
+	loaded := max(e.Checkpoint, events.NoCheckpoint)
 	switch {
-	case max(e.Checkpoint, events.NoCheckpoint) != t.sum.Restore:
+	case loaded != t.sum.Restore && loaded != t.sum.Given:
 		o.Kind, o.Why = Refused, "not the restore point of this attempt"
 	case t.sum.Phase == TaskIsLost:
 		o.Kind, o.Why = Refused, "the attempt is lost and must register anew"
 	case t.sum.Phase != TaskIsRegistered:
 		o.Kind = Duplicate
 	default:
+		t.sum.Restore = loaded
+		s.setDoubt(t, Doubt{})
 		s.setPhase(t, TaskIsRestored)
 	}
 	return o

@@ -105,7 +105,8 @@ func (s *State) checkpointsRetired(e *events.CheckpointsRetired) Outcome {
 			id == s.LatestCompleted() || slices.Contains(pinned, id):
 			o.Why = "one of them is live, a savepoint, the newest or somebody's restore point, and stays"
 		default:
-			s.retire(c)
+			s.requests.withdrawn("", id)
+			s.retire(c, nil)
 			o.Kind = Applied
 		}
 	}
@@ -115,9 +116,15 @@ func (s *State) checkpointsRetired(e *events.CheckpointsRetired) Outcome {
 	return o
 }
 
-func (s *State) retire(c *checkpoint) {
+// retire moves a completed checkpoint to waste; of is nil unless it was withdrawn.
+func (s *State) retire(c *checkpoint, of *withdrawal) {
 	r := *c // clones share c
 	r.sum.Phase = PhaseRetired
+	if of != nil {
+		r.sum.Withdrawn, r.sum.Text = true, clip(of.why)
+		s.history.withdraw(&r.sum)
+	}
+	s.forgetDoubts(r.sum.ID)
 	s.completed = remove(s.completed, c)
 	s.checkpoints[r.sum.ID] = &r
 	s.waste = insert(s.waste, &r)

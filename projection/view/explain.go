@@ -33,7 +33,10 @@ func Explain(story []Line) string {
 	if late > 0 {
 		parts = append(parts, count(late, "answer", "answers")+" came too late")
 	}
-	if end != nil && last.Phase == projection.PhaseRetired {
+	switch why := withdrawn(story); {
+	case why != "":
+		parts = append(parts, "withdrawn since"+because(why))
+	case end != nil && last.Phase == projection.PhaseRetired:
 		parts = append(parts, "retired since")
 	}
 	return strings.Join(parts, "; ")
@@ -55,6 +58,16 @@ func verdict(story []Line) (end, last *Line, late int) {
 		}
 	}
 	return end, last, late
+}
+
+// withdrawn is why it was; empty if it was not.
+func withdrawn(story []Line) string {
+	for _, l := range story {
+		if l.Withdrawn != "" {
+			return l.Withdrawn
+		}
+	}
+	return ""
 }
 
 func ending(end *Line) string {

@@ -28,6 +28,10 @@ func sentence(e events.Event, o projection.Outcome, before, now projection.Check
 		return fmt.Sprintf("instance %s took over as attempt %s%s", e.Instance, o.Attempt, ended)
 	case *events.TaskRestored:
 		return fmt.Sprintf("attempt %s restored it", e.Attempt)
+	case *events.TaskRestoreFailed:
+		return fmt.Sprintf("attempt %s could not restore it: %s%s", e.Attempt, e.Reason, because(e.Text))
+	case *events.WithdrawalRequested:
+		return orSomebody(e.By) + " asked to withdraw it" + because(e.Cause)
 	case *events.TaskFinished:
 		if e.Checkpoint == now.ID {
 			return "finished: its end state is in this checkpoint"
@@ -48,6 +52,8 @@ func sentence(e events.Event, o projection.Outcome, before, now projection.Check
 		return "failed: " + string(e.Reason) + because(e.Text) + missing(now.Missing, now.MissingCount)
 	case *events.CheckpointsRetired:
 		return "retired: it is no longer kept" + because(e.Why)
+	case *events.CheckpointsWithdrawn:
+		return "withdrawn: no task restores it any more" + because(e.Why)
 	case *events.StateDiscarded:
 		return "its state was discarded" + because(e.Why)
 	case *events.CheckpointRequested, *events.RequestRefused, *events.LogTrimmed, *events.LogGapFound:

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -33,6 +34,8 @@ type Line struct {
 	// Phase, Acked and Required are the checkpoint's after the event; zero before its trigger.
 	Phase           projection.Phase
 	Acked, Required int
+	// Withdrawn is why the checkpoint was withdrawn, on the line that withdrew it.
+	Withdrawn string
 	// Reason and Cause are set on the line that ended it badly. Missing names the tasks without an ack on the line that
 	// ended it, and on the last line while it is live.
 	Reason  events.FailureReason
@@ -128,6 +131,9 @@ func (t *teller) add(line Line, before projection.Checkpoint) {
 	if t.now.Phase.Terminal() && !before.Phase.Terminal() {
 		line.Reason, line.Cause, line.Missing = t.now.Reason, t.now.Text, slices.Clone(t.now.Missing)
 	}
+	if t.now.Withdrawn && !before.Withdrawn {
+		line.Withdrawn = cmp.Or(t.now.Text, "no reason was given")
+	}
 	t.lines = append(t.lines, line)
 }
 
@@ -181,9 +187,15 @@ func names(e events.Event, id events.CheckpointID) bool {
 		return e.Checkpoint == id
 	case *events.TaskRestored:
 		return e.Checkpoint == id
+	case *events.TaskRestoreFailed:
+		return e.Checkpoint == id
+	case *events.WithdrawalRequested:
+		return e.Checkpoint == id
 	case *events.TaskFinished:
 		return e.Checkpoint == id
 	case *events.CheckpointsRetired:
+		return slices.Contains(e.Checkpoints, id)
+	case *events.CheckpointsWithdrawn:
 		return slices.Contains(e.Checkpoints, id)
 	case *events.StateDiscarded:
 		return slices.Contains(e.Checkpoints, id)

@@ -14,10 +14,11 @@ import (
 type Row struct {
 	ID   events.CheckpointID
 	Type events.CheckpointType
-	// Status is a phase: pending, finalizing, completed (kept), retired (completed and no longer kept) or failed.
+	// Status is a phase: pending, finalizing, completed (kept), retired (completed and no longer kept) or failed; or withdrawn
+	// (completed, and retired because it could not be restored).
 	Status string
 	Reason events.FailureReason // of a failed one
-	Text   string               // its cause in words
+	Text   string               // its cause in words, or why it was withdrawn
 	Epoch  events.Epoch
 	Cause  string // why it was triggered
 	// TriggeredAt is the trigger's own timestamp (ms since 1970 UTC), or that of its position if it names none.
@@ -46,9 +47,9 @@ func Table(s *projection.State) []Row {
 			add(c, c.Phase.String())
 		}
 	}
-	for _, c := range s.History() {
+	for _, c := range s.History() { // kept ones were listed above
 		status := c.Phase.String()
-		if c.Phase == projection.PhaseCompleted { // kept ones were listed above
+		if c.Phase == projection.PhaseCompleted {
 			status = projection.PhaseRetired.String()
 		}
 		add(c, status)
@@ -57,7 +58,13 @@ func Table(s *projection.State) []Row {
 	return rows
 }
 
+// Withdrawn is the status of a checkpoint that completed and could not be restored later.
+const Withdrawn = "withdrawn"
+
 func row(c projection.Checkpoint, status string) Row {
+	if c.Withdrawn {
+		status = Withdrawn
+	}
 	r := Row{
 		ID: c.ID, Type: c.Type, Status: status, Reason: c.Reason, Text: c.Text, Epoch: c.Epoch, Cause: c.Cause,
 		TriggeredAt: timeOf(c.Triggered, c.TriggeredAt), Acked: c.Acked, Required: c.Required, Forced: c.Forced, Bytes: c.Bytes,
