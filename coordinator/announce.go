@@ -97,18 +97,21 @@ func sameControl(a, b eventlog.Control) bool {
 		slices.Equal(a.Pending, b.Pending)
 }
 
-// changedAssignments are those that differ from what was written in this reign and whose restore point has landed. Those
+// changedAssignments are those that differ from what was written in this reign and whose restore point has landed and is not in
+// doubt. Those
 // that a task still waits for are among them each time again: somebody may have deleted the key.
 func (l *loop) changedAssignments(r *reign, again bool) map[events.TaskID]eventlog.Assignment {
 	changed := make(map[events.TaskID]eventlog.Assignment)
 	finished := 0
 	r.withheld = false
-	for _, t := range l.state.Tasks() {
+	tasks := l.state.Tasks()
+	doubted := l.doubted(r, tasks)
+	for _, t := range tasks {
 		if t.Phase == projection.TaskIsFinished {
 			finished++
 		}
-		if t.Pinned && r.unlanded[t.Restore] {
-			r.withheld = true
+		if t.Pinned && (r.unlanded[t.Restore] || doubted[t.Restore]) {
+			r.withheld = r.withheld || r.unlanded[t.Restore]
 			continue
 		}
 		a := eventlog.Assignment{Instance: t.Instance, Attempt: t.Attempt, Restore: t.Restore, Phase: t.Phase.String()}

@@ -62,6 +62,10 @@ type Config struct {
 	MaxConcurrent int
 	// Retain is how many completed checkpoints are kept; older ones are retired. 0 or less: all, until Cleanup.
 	Retain int
+	// FallBack withdraws by itself a restore point that a worker could not put in place and that this coordinator could not
+	// read either, if an older one can be read: tasks then go back further than to the newest checkpoint, and produce again what
+	// has been committed since. Without it a person decides (the verb withdraw).
+	FallBack bool
 	// QueueLimit bounds the requests that wait. 0: 1000.
 	QueueLimit int
 

@@ -49,6 +49,16 @@ func (l *loop) discard(r *reign, d projection.Discard) {
 	})
 }
 
+// withdrawn are those of the ids that could not be restored.
+func withdrawn(state *projection.State, ids []events.CheckpointID) (list []projection.Checkpoint) {
+	for _, cp := range state.Waste() {
+		if cp.Withdrawn && slices.Contains(ids, cp.ID) {
+			list = append(list, cp)
+		}
+	}
+	return list
+}
+
 // touched reports whether the record of one of the checkpoints is being written.
 func (l *loop) touched(ids []events.CheckpointID) bool {
 	return slices.ContainsFunc(ids, func(id events.CheckpointID) bool { return l.storeLane.runs(key(keyLand, id)) })
@@ -61,6 +71,9 @@ func (l *loop) discardState(
 ) ([]events.CheckpointID, error) {
 	if r.chunks == nil {
 		return ids, nil
+	}
+	if err := l.purge(ctx, r, withdrawn(state, ids)); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.StoreTimeout)
 	defer cancel()

@@ -28,6 +28,9 @@
 //	checkpoints_retired appended                   retired, record still there                record and chunks discarded
 //	chunks released or record deleted              retired or failed, not yet discarded       the same again, which is harmless
 //	state_discarded appended                       nothing
+//	task_restore_failed appended                   a doubt                                    looked into; until then nobody is given that restore point
+//	withdrawal_requested appended                  a request                                  looked into, granted or refused
+//	checkpoints_withdrawn appended                 retired, record still there                tasks told; damaged chunks removed, the rest discarded
 //
 // # Invariants
 //
@@ -36,7 +39,8 @@
 //  3. A record never says more than the log; only what has landed is announced, retired or cleaned up.
 //  4. An expiry is decided on a read of the log that began after the deadline: an ack that was in the log in time counts.
 //  5. No finalization begins while chunks are given an end of life, nor the other way round.
-//  6. What a turn costs does not grow with the tasks, except after one of them changed.
+//  6. No restore point is withdrawn on anybody's word: what is withdrawn could not be read here, or was forced by a person.
+//  7. What a turn costs does not grow with the tasks, except after one of them changed.
 //
 // # Concurrency
 //

@@ -58,7 +58,8 @@ func (l *loop) landed(r *reign, cp projection.Checkpoint) {
 	delete(r.unlanded, cp.ID)
 	r.stale = true
 	r.tasksStale = r.tasksStale || r.withheld
-	if cp.Type != events.TypeSavepoint {
+	kept, ok := l.state.Checkpoint(cp.ID) // it may have been withdrawn meanwhile
+	if ok && kept.Phase == projection.PhaseCompleted && cp.Type != events.TypeSavepoint {
 		r.latest = max(r.latest, cp.ID)
 	}
 	l.settle(cp.ID)
@@ -90,7 +91,7 @@ func (l *loop) proveAgain(ctx context.Context, r *reign, id events.CheckpointID,
 	missing, err := l.prove(ctx, r, parts)
 	if err == nil && len(missing) > 0 {
 		l.log.Error().Stringer("checkpoint", id).Str("missing", parts.describe(missing)).
-			Msg("a completed checkpoint cannot be restored any more")
+			Msgf("a completed checkpoint cannot be restored any more; see coordinator withdraw %s", id)
 	}
 	return err
 }

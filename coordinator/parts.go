@@ -37,6 +37,27 @@ func gather(cp projection.Checkpoint) parts {
 	return p
 }
 
+// of is what these tasks have put in; all of it if there are none.
+func (p parts) of(tasks []events.TaskID) parts {
+	if len(tasks) == 0 {
+		return p
+	}
+	some := parts{handles: make(map[events.TaskID]events.StateHandle), owners: p.owners}
+	seen := make(map[events.Digest]bool)
+	for _, task := range tasks {
+		h := p.handles[task]
+		some.handles[task] = h
+		some.bytes += h.Bytes()
+		for _, c := range h.Chunks {
+			if !seen[c.Digest] {
+				seen[c.Digest] = true
+				some.digests = append(some.digests, string(c.Digest))
+			}
+		}
+	}
+	return some
+}
+
 // describe names at most five missing chunks by their owners.
 func (p parts) describe(missing []string) string {
 	const most = 5

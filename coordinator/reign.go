@@ -37,6 +37,8 @@ type reign struct {
 	unlanded map[events.CheckpointID]bool // completed ones whose record does not say so yet
 	latest   events.CheckpointID          // newest completed one whose record says so
 
+	examined map[taskRun]bool // attempts whose doubt of a restore point has been looked into
+
 	assigned   map[events.TaskID]eventlog.Assignment // as written in this reign
 	stale      bool                                  // the control state may have changed since it was written
 	tasksStale bool                                  // so may assignments
@@ -63,7 +65,7 @@ func (l *loop) newReign(ctx context.Context, w *won) *reign {
 		term: term, over: w.over, began: now, store: l.cfg.Store, latest: events.NoCheckpoint, looked: now, savedClock: now,
 		tries: make(map[events.CheckpointID]int), forced: make(map[events.CheckpointID]bool),
 		unlanded: make(map[events.CheckpointID]bool), assigned: make(map[events.TaskID]eventlog.Assignment),
-		missing: make(map[taskRun]time.Duration), stale: true, tasksStale: true,
+		missing: make(map[taskRun]time.Duration), examined: make(map[taskRun]bool), stale: true, tasksStale: true,
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if js, ok := l.cfg.Store.(store.JobStore); ok {
@@ -133,7 +135,7 @@ func (r *reign) observe(l *loop, entry eventlog.Entry, o projection.Outcome) {
 		r.observeStart(l, e, o)
 	case *events.TaskAcked:
 		r.stale = r.stale || o.Kind == projection.Completing
-	case *events.TaskRegistered, *events.TaskRestored, *events.TaskFinished, *events.TaskLost:
+	case *events.TaskRegistered, *events.TaskRestored, *events.TaskRestoreFailed, *events.TaskFinished, *events.TaskLost:
 		if o.Changed() {
 			r.stale, r.tasksStale = true, true
 		}
@@ -143,12 +145,26 @@ func (r *reign) observe(l *loop, entry eventlog.Entry, o projection.Outcome) {
 			delete(r.tries, e.Checkpoint)
 			delete(r.forced, e.Checkpoint)
 		}
+	case *events.CheckpointsWithdrawn:
+		if o.Changed() {
+			r.observeWithdrawn(l)
+		}
 	case *events.CheckpointFailed:
 		r.stale = r.stale || o.Changed()
 		delete(r.tries, e.Checkpoint)
 		delete(r.forced, e.Checkpoint)
 	default:
 		r.stale = r.stale || o.Changed()
+	}
+}
+
+// observeWithdrawn looks again which completed checkpoint is the newest that has landed.
+func (r *reign) observeWithdrawn(l *loop) {
+	r.stale, r.tasksStale, r.latest = true, true, events.NoCheckpoint
+	for _, cp := range l.state.Completed() {
+		if !r.unlanded[cp.ID] {
+			r.latest = cp.ID
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ func (l *loop) tell(entry eventlog.Entry, o projection.Outcome) {
 			Stringer("restore", o.Checkpoint).Msg("task registered")
 	case *events.TaskRestored:
 		l.log.Info().Stringer("task", e.Task).Int64("attempt", int64(e.Attempt)).Stringer("checkpoint", e.Checkpoint).Msg("task restored")
+	case *events.TaskRestoreFailed:
+		l.log.Warn().Stringer("task", e.Task).Int64("attempt", int64(e.Attempt)).Stringer("checkpoint", e.Checkpoint).
+			Str("reason", string(e.Reason)).Str("cause", e.Text).Msg("task could not restore")
 	case *events.TaskFinished:
 		l.log.Info().Stringer("task", e.Task).Stringer("checkpoint", e.Checkpoint).Msg("task finished")
 	case *events.TaskLost:
@@ -40,6 +43,9 @@ func (l *loop) tell(entry eventlog.Entry, o projection.Outcome) {
 		l.log.Info().Stringer("request", e.Request).Str("reason", string(e.Reason)).Str("remedy", e.Remedy).Msg("request refused")
 	case *events.CheckpointsRetired:
 		l.log.Debug().Interface("checkpoints", e.Checkpoints).Str("why", e.Why).Msg("checkpoints retired")
+	case *events.CheckpointsWithdrawn:
+		l.log.Warn().Interface("checkpoints", e.Checkpoints).Stringer("latest", l.state.LatestCompleted()).Str("why", e.Why).
+			Msg("checkpoints withdrawn: they cannot be restored")
 	case *events.StateDiscarded:
 		l.log.Debug().Interface("checkpoints", e.Checkpoints).Msg("state discarded")
 	default: // told where they end something, or by those who asked

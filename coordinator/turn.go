@@ -67,6 +67,8 @@ func (l *loop) dispatch(r *reign, d projection.Decision) {
 			Text: fmt.Sprintf("no sign of life for %s", l.cfg.PresenceTTL),
 		}
 		l.logLane.start(r.ctx, l.clock(), fmt.Sprintf("lose:%s:%d", d.Task, d.Attempt), l.verdict(r, e))
+	case projection.Examine:
+		l.examine(r, d)
 	case projection.Finalize:
 		l.finalize(r, d.ID, false)
 	case projection.Retire:

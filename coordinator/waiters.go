@@ -137,7 +137,7 @@ func (l *loop) answerRefused(e *events.RequestRefused) {
 
 // asks reports whether the request in the log is this one.
 func (r *requested) asks(known projection.Request) bool {
-	return !known.Abort && known.Type == r.typ && known.JoiningEvent == r.joining
+	return !known.Abort && !known.Withdraw && known.Type == r.typ && known.JoiningEvent == r.joining
 }
 
 // answerRequests answers who waits for a request, if the fold has its answer, or err says what it is.

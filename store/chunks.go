@@ -38,7 +38,8 @@ type Chunks interface {
 	// there already is not sent again; if it is mortal, its life starts anew in the same atomic step that looks at
 	// it, so that a chunk about to expire is not relied upon.
 	PutChunk(ctx context.Context, data []byte) (ChunkRef, error)
-	// GetChunk returns the content. It may return [ErrChunkMissing] or a [*CorruptError], or [ErrTooLarge].
+	// GetChunk returns the content. It may return [ErrChunkMissing] or a [*CorruptError], or [ErrTooLarge], or [ErrVersion] for
+	// a chunk of a newer release.
 	GetChunk(ctx context.Context, digest string) ([]byte, error)
 	// Keep makes chunks permanent and proves each of them, at most [KeepBatch] in one fenced atomic step. It returns the
 	// digests of those that do not exist, in the order given. The others are permanent then: whoever gives up because

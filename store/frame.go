@@ -100,7 +100,7 @@ func (f *Framer) Encode(data []byte) ([]byte, ChunkRef, error) {
 }
 
 // Decode returns the content of a frame. Key is what errors call it. Whatever the frame claims, no more than the limit
-// is ever made of it. An error is a [*CorruptError] or wraps [ErrTooLarge].
+// is ever made of it. An error is a [*CorruptError] or wraps [ErrTooLarge] or [ErrVersion].
 func (f *Framer) Decode(key, digest string, frame []byte) ([]byte, error) {
 	ref, err := f.Inspect(key, digest, frame, int64(len(frame)))
 	if err != nil {
@@ -138,6 +138,8 @@ func (f *Framer) Inspect(key, digest string, head []byte, size int64) (ChunkRef,
 	switch {
 	case string(head[:4]) != frameMagic:
 		return ChunkRef{}, corrupt(key, "no frame: starts with %q", head[:4])
+	case head[4] > frameVersion: // not damage: nobody may take it for a reason to throw state away
+		return ChunkRef{}, fmt.Errorf("%s: frame version %d; this release reads up to %d: %w", key, head[4], frameVersion, ErrVersion)
 	case head[4] != frameVersion:
 		return ChunkRef{}, corrupt(key, "frame version %d; this release reads %d", head[4], frameVersion)
 	case head[5] > codecZstd || head[6] != 0 || head[7] != 0:

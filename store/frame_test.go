@@ -67,6 +67,21 @@ func TestDecodedContentIsTheCallers(t *testing.T) {
 	}
 }
 
+// A newer release's chunk is no damage: what reads it wrongly must not throw it away.
+func TestAFrameOfANewerVersionIsNotCorrupt(t *testing.T) {
+	f := newFramer(t, 1<<20)
+	frame, ref, err := f.Encode([]byte("abc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[byte]error{0: store.ErrCorrupt, 2: store.ErrVersion} {
+		frame[4] = version
+		if _, err := f.Decode("key", ref.Digest, frame); !errors.Is(err, want) {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+}
+
 func TestBombIsAnError(t *testing.T) {
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {

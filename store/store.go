@@ -33,7 +33,7 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrCorrupt is what every [*CorruptError] matches.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrVersion is what every [*VersionError] matches.
+	// ErrVersion is what every [*VersionError] matches, and what GetChunk returns for a chunk of a newer release.
 	ErrVersion = errors.New("unknown snapshot version")
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = errors.New("store is closed")
