@@ -130,17 +130,19 @@ func written(h events.StateHandle, before map[events.Digest]bool) (chunks map[ev
 	return chunks, bytes
 }
 
-// longestText bounds what a decline says, in bytes.
+// longestText bounds what an event says in words, in bytes.
 const longestText = 1000
+
+// clip shortens a text for an event.
+func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), longestText)], "") }
 
 // decline refuses a checkpoint. A cause that is not a *refusal has the reason "other".
 func (a *attempt) decline(ctx context.Context, p eventlog.PendingCheckpoint, cause error) {
 	no := &refusal{events.DeclinedOther, cause}
 	errors.As(cause, &no)
-	text := no.err.Error()
 	e := &events.TaskDeclined{
 		Checkpoint: p.ID, Task: a.cfg.Task, Attempt: a.assigned.Attempt, Epoch: p.Epoch,
-		Reason: no.reason, Text: strings.ToValidUTF8(text[:min(len(text), longestText)], ""),
+		Reason: no.reason, Text: clip(no.err.Error()),
 	}
 	if err := a.publish(ctx, e); err != nil {
 		a.log.Error().Err(err).Stringer("checkpoint", p.ID).Msg("decline")

@@ -42,6 +42,7 @@
 //	a process stood still, Redis was away too long     stops writing, looks around, registers anew
 //	another process has the task                       ends: ErrSuperseded
 //	the log lost the registration (flush, failover)    registers anew
+//	a restore point that the store does not hold       says so on the log, registers anew; if it is the same: ErrRestore
 //	a restore point that cannot be put in place        ends: ErrRestore, nothing was processed
 //	told another number of shares than tasks expected  ends: ErrShare, before it processes anything or any further
 //	a function of the job fails                        declines what is pending, ends with operator and position

@@ -85,7 +85,7 @@ func (a *attempt) drained(life context.Context) bool {
 
 // isVoid reports whether an attempt that ended so may not say anything any more.
 func isVoid(err error) bool {
-	return errors.Is(err, ErrSuperseded) || errors.Is(err, errLapsed) || errors.Is(err, errForgotten)
+	return errors.Is(err, ErrSuperseded) || errors.Is(err, errLapsed) || errors.Is(err, errForgotten) || errors.Is(err, errDamaged)
 }
 
 // lookAround decides what follows when an attempt has lapsed: if another process has the task, or is about to, this one

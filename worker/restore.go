@@ -18,6 +18,9 @@ func (a *attempt) restore(ctx context.Context) error {
 	id := a.assigned.Restore
 	if !id.IsZero() {
 		items, err := a.fetch(ctx, id)
+		if damage, ok := errors.AsType[*damage](err); ok && ctx.Err() == nil {
+			return a.unrestored(ctx, id, damage)
+		}
 		if err == nil {
 			err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
 		}
@@ -36,7 +39,7 @@ func (a *attempt) restore(ctx context.Context) error {
 func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string][]byte, error) {
 	record, err := a.cfg.Store.Load(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, damaged(err, store.ErrNotFound, events.RestoreRecordMissing, events.RestoreRecordCorrupt)
 	}
 	if !record.Completed {
 		return nil, errors.New("its record is not completed")
@@ -59,7 +62,8 @@ func (a *attempt) fetch(ctx context.Context, id events.CheckpointID) (map[string
 		group.Go(func() error {
 			data, err := a.cfg.Store.GetChunk(ctx, string(c.Digest))
 			if err != nil {
-				return fmt.Errorf("chunk %s (%.12s…): %w", c.Name, c.Digest, err)
+				err = fmt.Errorf("chunk %s (%.12s…): %w", c.Name, c.Digest, err)
+				return damaged(err, store.ErrChunkMissing, events.RestoreChunkMissing, events.RestoreChunkCorrupt)
 			}
 			pieces[i] = piece{c.Name, data}
 			return nil

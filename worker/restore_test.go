@@ -95,7 +95,8 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 		restore events.CheckpointID
 		is      error
 		says    string
-		count   int // shares that the worker was told of
+		count   int                   // shares that the worker was told of
+		told    events.RestoreFailure // what the log is told first, and then the worker tries again
 	}{
 		"it was taken by more tasks than there are now": {
 			arrange: func(s *stage, ack *events.TaskAcked) {
@@ -110,7 +111,13 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 			},
 			restore: 5, says: "taken by 3 tasks and this job has 2", count: 2,
 		},
-		"the record is missing": {restore: 4, is: store.ErrNotFound, says: "checkpoint 4"},
+		"the record is missing": {restore: 4, is: store.ErrNotFound, says: "checkpoint 4", told: events.RestoreRecordMissing},
+		"the record is corrupt": {
+			arrange: func(s *stage, _ *events.TaskAcked) {
+				s.faults.Add(storetest.Fault{Op: storetest.OpLoad, Err: corrupt, Times: -1})
+			},
+			restore: 3, is: store.ErrCorrupt, says: "flipped", told: events.RestoreRecordCorrupt,
+		},
 		"the record is open": {
 			arrange: func(s *stage, ack *events.TaskAcked) { s.record(5, task, ack.Handle, false) },
 			restore: 5, says: "not completed",
@@ -124,13 +131,19 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 				ack.Handle.Chunks[0].Digest = events.Digest(strings.Repeat("ab", 32))
 				s.record(5, task, ack.Handle, true)
 			},
-			restore: 5, is: store.ErrChunkMissing, says: "+pack-0 (abababababab…)",
+			restore: 5, is: store.ErrChunkMissing, says: "+pack-0 (abababababab…)", told: events.RestoreChunkMissing,
 		},
 		"a chunk is corrupt": {
 			arrange: func(s *stage, _ *events.TaskAcked) {
-				s.faults.Add(storetest.Fault{Op: storetest.OpGetChunk, Err: corrupt})
+				s.faults.Add(storetest.Fault{Op: storetest.OpGetChunk, Err: corrupt, Times: -1})
 			},
-			restore: 3, is: store.ErrCorrupt, says: "flipped",
+			restore: 3, is: store.ErrCorrupt, says: "flipped", told: events.RestoreChunkCorrupt,
+		},
+		"a chunk is of a newer release": {
+			arrange: func(s *stage, _ *events.TaskAcked) {
+				s.faults.Add(storetest.Fault{Op: storetest.OpGetChunk, Err: store.ErrVersion})
+			},
+			restore: 3, is: store.ErrVersion,
 		},
 		"a chunk is not what its name says": {
 			arrange: func(s *stage, ack *events.TaskAcked) {
@@ -175,7 +188,16 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 				cfg.Count = tt.count
 				r := s.run(cfg)
 				s.admit(tt.restore)
+				if tt.told != "" {
+					if e := next[*events.TaskRestoreFailed](s); e.Reason != tt.told || e.Checkpoint != tt.restore || e.Attempt != s.attempts {
+						t.Errorf("the log is told %+v", e)
+					}
+					s.admit(tt.restore)
+				}
 				err := r.wait()
+				if n := count[*events.TaskRestoreFailed](s); n > 1 || (n == 1) != (tt.told != "") {
+					t.Errorf("the log was told %d times", n)
+				}
 				if !errors.Is(err, worker.ErrRestore) || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("got %v", err)
 				}

@@ -40,7 +40,7 @@ func newTeam(t *testing.T) *team {
 func (m *team) lead(interval time.Duration) *coordinator.Coordinator {
 	m.Helper()
 	c, err := coordinator.Open(m.Context(), coordinator.Config{
-		Job: "team", Log: m.log, Store: m.store, Tasks: m.tasks, Interval: interval, Retain: 3,
+		Job: "team", Log: m.log, Store: m.store, Tasks: m.tasks, Interval: interval, Retain: 3, FallBack: true,
 	})
 	m.must(err)
 	m.Cleanup(func() { m.must(c.Close()) })

@@ -25,6 +25,8 @@ var (
 	// errLapsed: nobody could have seen a sign of life of this attempt for longer than it lives. Unless another process has
 	// taken up the task meanwhile, the worker registers anew.
 	errLapsed = errors.New("no sign of life")
+	// errDamaged: the store does not hold the restore point as it was written, and the log says so now. The worker registers anew.
+	errDamaged = errors.New("the restore point is damaged")
 	// errForgotten: the coordinator's log does not hold this registration any more. The worker registers anew.
 	errForgotten = errors.New("the coordinator does not know this attempt")
 )
@@ -34,6 +36,8 @@ type Worker struct {
 	cfg     Config
 	counted bool // Count was set, so it must be the number of tasks
 	log     zerolog.Logger
+
+	reported events.CheckpointID // the restore point that was last said to be damaged; of the goroutine of Run
 
 	hurry     chan struct{} // closed by the first Hurry; nobody sends
 	hurryOnce sync.Once
@@ -47,7 +51,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	log := cfg.Logger.With().Stringer("job", cfg.Log.Job()).Stringer("task", cfg.Task).Logger()
-	return &Worker{cfg: cfg, counted: counted, log: log, hurry: make(chan struct{})}, nil
+	return &Worker{cfg: cfg, counted: counted, log: log, reported: events.NoCheckpoint, hurry: make(chan struct{})}, nil
 }
 
 // Hurry makes a shutdown wait for nothing: a cut that is being stored is given up and declined. It does not begin one, and
@@ -56,8 +60,8 @@ func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 
 // Run registers, restores and processes until the input has ended and a completed checkpoint holds the end state; then it
 // returns nil. It returns nil too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
-// that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, is given up, and the task
-// registers anew, unless another process has it by then. Any other error ends Run: one of the job's own functions (an
+// that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, or whose restore point is
+// damaged, is given up, and the task registers anew, unless another process has it by then, or the restore point is the same. Any other error ends Run: one of the job's own functions (an
 // [engine.OperatorError]), [ErrSuperseded], [ErrRestore], [ErrShare]. Call it once.
 func (w *Worker) Run(ctx context.Context) error {
 	said := make(chan struct{}) // closed when the line is out
