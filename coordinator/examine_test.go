@@ -31,7 +31,9 @@ func newDoubtful(t *testing.T, fallBack bool) *doubtful {
 	return d
 }
 
-func content(task events.TaskID, id events.CheckpointID) string { return string(task) + " in " + id.String() }
+func content(task events.TaskID, id events.CheckpointID) string {
+	return string(task) + " in " + id.String()
+}
 
 func (d *doubtful) checkpoint() events.CheckpointID {
 	d.t.Helper()

@@ -54,7 +54,7 @@ type Event interface {
 }
 
 // newEvent returns an empty event of the kind with its optional checkpoint ids absent, or nil for an unknown kind.
-func newEvent(k []byte) Event {
+func newEvent(k []byte) Event { //nolint:funlen // one total switch
 	switch Kind(k) {
 	case KindCoordinatorStarted:
 		return &CoordinatorStarted{}

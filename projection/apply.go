@@ -41,7 +41,7 @@ func (s *State) Skip(pos events.Position) bool {
 }
 
 // apply is the total switch over the events.
-func (s *State) apply(at stamp, event events.Event) Outcome {
+func (s *State) apply(at stamp, event events.Event) Outcome { //nolint:funlen // one total switch
 	switch e := event.(type) {
 	case *events.TaskAcked:
 		return s.taskAcked(at, e)

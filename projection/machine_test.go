@@ -250,7 +250,7 @@ func TestTheFoldKeepsItsPromisesUnderAnyEvents(t *testing.T) {
 				check(m.decided(projection.Gates{DrainOver: rapid.IntRange(0, 5).Draw(t, "drain") == 0}))
 			},
 			"due": func(*rapid.T) { check(m.due()) },
-			"round": func(t *rapid.T) {
+			"round": func(*rapid.T) {
 				for _, e := range wholeRound(m.state) {
 					check(m.fold(e))
 				}

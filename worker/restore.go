@@ -17,22 +17,29 @@ import (
 func (a *attempt) restore(ctx context.Context) error {
 	id := a.assigned.Restore
 	if !id.IsZero() {
-		items, err := a.fetch(ctx, id)
-		if damage, ok := errors.AsType[*damage](err); ok && ctx.Err() == nil {
+		err := a.load(ctx, id)
+		damage, ok := errors.AsType[*damage](err)
+		switch {
+		case ok && ctx.Err() == nil:
 			return a.unrestored(ctx, id, damage)
-		}
-		if err == nil {
-			err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
-		}
-		if err == nil { // a crash may have come between the verdict and the commit
-			err = a.pipeline.Completed(ctx, int64(id))
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("task %s: %w: checkpoint %s: %w", a.cfg.Task, ErrRestore, id, err)
 		}
 	}
 	a.log.Info().Stringer("checkpoint", id).Msg("restored")
 	return a.publish(ctx, &events.TaskRestored{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Checkpoint: id})
+}
+
+// load hands the checkpoint's items to the pipeline, and commits it: a crash may have come between the verdict and the commit.
+func (a *attempt) load(ctx context.Context, id events.CheckpointID) error {
+	items, err := a.fetch(ctx, id)
+	if err == nil {
+		err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
+	}
+	if err == nil {
+		err = a.pipeline.Completed(ctx, int64(id))
+	}
+	return err
 }
 
 // fetch reads the task's items out of the record and the chunks of a checkpoint.

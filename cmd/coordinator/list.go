@@ -24,8 +24,8 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the checkpoints, newest first",
-		Long: `List the checkpoints, newest first: pending, completed (kept), retired (completed and no longer kept) and failed with the
-reason. It is the fold of the log: the last 1000 that ended, and all that are kept or pending.`,
+		Long: `List the checkpoints, newest first: pending, completed (kept), retired (completed and no longer kept), withdrawn (completed,
+and could not be restored later) and failed with the reason. It is the fold of the log: the last 1000 that ended, and all that are kept or pending.`,
 		Example: "  coordinator list\n  coordinator list --status failed -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +59,7 @@ reason. It is the fold of the log: the last 1000 that ended, and all that are ke
 // listed are the words of --status.
 var listed = []string{
 	projection.PhasePending.String(), projection.PhaseFinalizing.String(), projection.PhaseCompleted.String(),
-	projection.PhaseRetired.String(), projection.PhaseFailed.String(),
+	projection.PhaseRetired.String(), view.Withdrawn, projection.PhaseFailed.String(),
 }
 
 // row is one checkpoint for a program.
@@ -106,7 +106,10 @@ func printRows(p *cli.Printer, rows []row) {
 			took = fmt.Sprintf("%.0f ms", r.DurationMs)
 		}
 		why := string(r.Reason)
-		if r.Text != "" {
+		switch {
+		case why == "":
+			why = r.Text
+		case r.Text != "":
 			why += ": " + r.Text
 		}
 		if why == "" && r.Type == events.TypeSavepoint {

@@ -51,7 +51,7 @@ func (l logLine) print(p *cli.Printer) {
 		return
 	}
 	at := time.UnixMilli(l.envelope.At).UTC().Format("15:04:05.000")
-	kind := fmt.Sprintf("%-20s", l.kind())
+	kind := fmt.Sprintf("%-21s", l.kind())
 	before := utf8.RuneCountInString(position + " " + at + "  " + kind + " ")
 	p.Line("%s %s  %s %s", position, p.Dim(at), p.Bold(kind), cut(l.details(), p.Width()-before))
 	for _, e := range l.Ended {

@@ -17,7 +17,7 @@ Every trigger, ack, decline and verdict is an event in a Redis Stream. "serve" r
 need nothing but Redis: they append a request to the log and follow it to its verdict, or read what happened.`)
 	serve := servecmd.Serve()
 	root.AddCommand(
-		demoCommand(), serve, triggerCommand(), abortCommand(),
+		demoCommand(), serve, triggerCommand(), abortCommand(), withdrawCommand(),
 		listCommand(), showCommand(), logCommand(), statusCommand(), healthCommand(), forgetCommand(),
 		cli.ConfigCommand(root.Name(), serve), demoWorkerCommand(),
 	)

@@ -106,8 +106,8 @@ func TestEveryReasonOfAFailureIsExplained(t *testing.T) {
 
 func TestEveryVerbSaysWhatItIsForAndHasAnExample(t *testing.T) {
 	for _, cmd := range []*cobra.Command{
-		demoCommand(), servecmd.Serve(), triggerCommand(), abortCommand(), listCommand(), showCommand(), logCommand(), statusCommand(),
-		healthCommand(), forgetCommand(), workerVerb(t, "run"), workerVerb(t, "health"),
+		demoCommand(), servecmd.Serve(), triggerCommand(), abortCommand(), withdrawCommand(), listCommand(), showCommand(), logCommand(),
+		statusCommand(), healthCommand(), forgetCommand(), workerVerb(t, "run"), workerVerb(t, "health"),
 	} {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.Name()) {
 			t.Errorf("%s lacks a sentence, a paragraph or an example", cmd.Name())

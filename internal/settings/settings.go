@@ -35,7 +35,7 @@ type Setting struct {
 // Coordinator lists the flags of "coordinator serve": the file of a worker may name them, so that one file serves both.
 func Coordinator() []string {
 	return []string{
-		"chunk-grace", "drain-timeout", "interval", "job", "key-prefix", "lease-ttl", "log-format", "log-level", "max-concurrent", "min-pause",
+		"chunk-grace", "drain-timeout", "fall-back", "interval", "job", "key-prefix", "lease-ttl", "log-format", "log-level", "max-concurrent", "min-pause",
 		"presence-ttl", "queue-limit", "redis", "required-acks", "retain", "store-timeout", "tasks", "timeout",
 	}
 }

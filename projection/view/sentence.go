@@ -9,7 +9,7 @@ import (
 )
 
 // sentence says what an event did to a checkpoint. It is one total switch over the kinds.
-func sentence(e events.Event, o projection.Outcome, before, now projection.Checkpoint) string {
+func sentence(e events.Event, o projection.Outcome, before, now projection.Checkpoint) string { //nolint:funlen // one total switch
 	if !o.Changed() {
 		return refusal(e, o)
 	}

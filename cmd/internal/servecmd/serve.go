@@ -50,6 +50,7 @@ func (s *serve) flags(cmd *cobra.Command) {
 	f.DurationVar(&c.Timeout, "timeout", coordinator.DefaultTimeout, "how long a checkpoint may be pending; negative means for ever")
 	f.IntVar(&c.MaxConcurrent, "max-concurrent", 1, "how many checkpoints may be pending at once; negative means any number")
 	f.IntVar(&c.Retain, "retain", coordinator.DefaultRetain, "how many completed checkpoints are kept; 0 means all")
+	f.BoolVar(&c.FallBack, "fall-back", false, "withdraw by itself a checkpoint that cannot be restored; without it a person does (withdraw)")
 	f.IntVar(&c.QueueLimit, "queue-limit", coordinator.DefaultQueueLimit, "how many requests may wait")
 	f.DurationVar(&c.LeaseTTL, "lease-ttl", coordinator.DefaultLeaseTTL, "how long the lease outlives its last renewal")
 	f.DurationVar(&c.PresenceTTL, "presence-ttl", coordinator.DefaultPresenceTTL, "how long a task without a sign of life counts as alive")
