@@ -197,7 +197,7 @@ func (j *job) live(n int, kill func(step string) bool) []string {
 		return m.steps
 	}
 	for range n {
-		if err := j.checkpoint(ctx, c); err != nil {
+		if err := j.checkpoint(ctx, m, c); err != nil {
 			if ctx.Err() == nil && !errors.Is(err, coordinator.ErrNotLeading) && !errors.Is(err, coordinator.ErrFailed) {
 				j.t.Errorf("checkpoint: %v", err)
 			}
@@ -219,11 +219,20 @@ func (m *mortal) isDead() bool {
 	return m.dead
 }
 
+// settled returns when no step is between its effect and the death after it.
+func (m *mortal) settled() {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+}
+
 // checkpoint is one from trigger to verdict, with the tasks' side.
-func (j *job) checkpoint(ctx context.Context, c *coordinator.Coordinator) error {
+func (j *job) checkpoint(ctx context.Context, m *mortal, c *coordinator.Coordinator) error {
 	h, err := c.Trigger(ctx, none)
 	if err != nil {
 		return err
+	}
+	if m.settled(); m.isDead() { // the trigger can be read before the death that follows its append
+		return coordinator.ErrNotLeading
 	}
 	for _, task := range []string{"task-1", "task-2"} {
 		var handle events.StateHandle
