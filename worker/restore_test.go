@@ -161,7 +161,7 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 				ack.Handle.Chunks[0].Digest = events.Digest(ref.Digest)
 				s.record(5, task, ack.Handle, true)
 			},
-			restore: 5, is: engine.ErrMissingItem, says: "rows-1",
+			restore: 5, is: engine.ErrMissingItem, says: "missing item",
 		},
 		"the state is in the ack itself": {
 			arrange: func(s *stage, _ *events.TaskAcked) {
