@@ -16,22 +16,32 @@ type Descriptor[V any] struct {
 	Default V
 	// Version of the meaning of V. State of another version is refused on restore. Less than 1 means 1.
 	Version int
+	// TTL is how long a value lives; the zero value means for ever. State with and without one does not restore each other.
+	TTL TTL
 }
 
 // SchemaVersion is Version, at least 1.
 func (d Descriptor[V]) SchemaVersion() int { return max(d.Version, 1) }
 
-// String shows name, type, default and version.
+// String shows name, type, default, version and time to live.
 func (d Descriptor[V]) String() string {
-	return fmt.Sprintf("%s %s = %v (version %d)", d.Name, reflect.TypeFor[V](), d.Default, d.SchemaVersion())
+	text := fmt.Sprintf("%s %s = %v (version %d)", d.Name, reflect.TypeFor[V](), d.Default, d.SchemaVersion())
+	if d.TTL.After > 0 {
+		text += fmt.Sprintf(" for %v of %v", d.TTL.After, d.TTL.Domain)
+	}
+	return text
 }
 
 // Declare is [ValueOf] with a default and a schema version. The type itself needs no version: state of another structure is
 // refused anyway ([state.ErrSchema]).
 func Declare[V any, K comparable](op *Keyed[K], d Descriptor[V]) *Value[K, V] {
-	v := ValueOf[V](op, d.Name)
+	v := valueOf[V](op, d.Name)
 	v.initial = d.Default
-	if v.store != nil {
+	if d.TTL != (TTL{}) {
+		v.aging = newAging[V](op, d.Name, d.SchemaVersion(), d.TTL)
+		return v
+	}
+	if v.store = newStore[V](op, d.Name); v.store != nil {
 		v.store.version = d.SchemaVersion()
 	}
 	return v

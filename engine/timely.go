@@ -137,4 +137,6 @@ func (o *timelyOp[K, In, Out]) call(t Timer[K]) error {
 
 func (o *timelyOp[K, In, Out]) next() int64 { return o.keyOf.timers.first(InProcessingTime) }
 
-func (o *timelyOp[K, In, Out]) advance(now int64) error { return o.fire(now, [timeDomains]bool{InProcessingTime: true}) }
+func (o *timelyOp[K, In, Out]) advance(now int64) error {
+	return o.fire(now, [timeDomains]bool{InProcessingTime: true})
+}

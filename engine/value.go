@@ -14,7 +14,9 @@ var ErrNoKey = errors.New("no current key")
 // current key; anywhere else it panics with [ErrNoKey].
 type Value[K comparable, V any] struct {
 	keyed   *Keyed[K]
+	name    string
 	store   *store[K, V]
+	aging   *aging[K, V] // instead of store, with a time to live
 	vals    state.Codec[V]
 	flat    bool
 	initial V
@@ -23,36 +25,57 @@ type Value[K comparable, V any] struct {
 // ValueOf declares a value of type V per key, under a name that is unique in the operator. It is part of the cut as
 // "store-N.name". V must be of a type that [state.CodecOf] accepts.
 func ValueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
+	v := valueOf[V](op, name)
+	v.store = newStore[V](op, name)
+	return v
+}
+
+// valueOf is a value without a store.
+func valueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
 	vals, err := state.CodecOf[V]()
 	if err == nil {
 		err = checkName(name)
 	}
+	v := &Value[K, V]{keyed: op, name: name, vals: vals}
 	if err != nil {
 		op.task.exec.fail(fmt.Errorf("value %q of %s: %w", name, op.name, err))
-		return &Value[K, V]{keyed: op}
+		return v
+	}
+	v.flat = vals.Flat()
+	return v
+}
+
+// newStore registers a table of the operator. What is wrong with name or type is reported by [valueOf].
+func newStore[V any, K comparable](op *Keyed[K], name string) *store[K, V] {
+	vals, err := state.CodecOf[V]()
+	if err != nil || checkName(name) != nil {
+		return nil
 	}
 	table := state.NewTable(op.task.cfg.MaxParallelism, state.Hasher(op.keys), op.keys, vals)
-	store := &store[K, V]{scope: op.task.scope(op.name + "." + name), table: table}
-	v := &Value[K, V]{keyed: op, store: store, vals: vals, flat: vals.Flat()}
-	op.task.exec.register(store)
-	return v
+	s := &store[K, V]{scope: op.task.scope(op.name + "." + name), table: table}
+	op.task.exec.register(s)
+	return s
 }
 
 // current is the key of the record in work.
 func (v *Value[K, V]) current() K {
 	if !v.keyed.valid {
-		panic(fmt.Errorf("value %s: %w", v.store.name, ErrNoKey))
+		panic(fmt.Errorf("value %s.%s: %w", v.keyed.name, v.name, ErrNoKey))
 	}
 	return v.keyed.key
 }
 
 // Lookup gives the value of the current key, and whether there is one.
 func (v *Value[K, V]) Lookup() (V, bool) {
+	k := v.current()
+	if v.aging != nil {
+		return v.aging.get(k)
+	}
 	if v.flat {
-		return v.store.table.Get(v.current())
+		return v.store.table.Get(k)
 	}
 	// The caller may change what the value refers to, so it must not be part of a cut.
-	if p := v.store.table.Ref(v.current()); p != nil {
+	if p := v.store.table.Ref(k); p != nil {
 		return *p, true
 	}
 	return *new(V), false
@@ -80,7 +103,19 @@ func (v *Value[K, V]) fresh() V {
 }
 
 // Put sets the value of the current key. The engine owns what val refers to from here on.
-func (v *Value[K, V]) Put(val V) { v.store.table.Put(v.current(), val) }
+func (v *Value[K, V]) Put(val V) {
+	if v.aging != nil {
+		v.aging.put(v.current(), val)
+		return
+	}
+	v.store.table.Put(v.current(), val)
+}
 
 // Clear removes the value of the current key.
-func (v *Value[K, V]) Clear() { v.store.table.Delete(v.current()) }
+func (v *Value[K, V]) Clear() {
+	if v.aging != nil {
+		v.aging.store.table.Delete(v.current())
+		return
+	}
+	v.store.table.Delete(v.current())
+}
