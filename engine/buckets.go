@@ -33,6 +33,7 @@ type buckets[K comparable, Acc any] struct {
 	wm       int64
 	seq      uint64
 	open     []pane[K] // by end, then start; an index of the table, not part of the cut
+	due      int64     // the last moment of the first of them, else window.Never
 	spare    []K       // the keys of the last emitted pane, to be used again
 }
 
@@ -53,6 +54,18 @@ func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
 		b.spare = nil
 	}
 	b.open[i].keys = append(b.open[i].keys, k.Key)
+	b.due = b.open[0].MaxTimestamp()
+}
+
+// next takes the first window off the index.
+func (b *buckets[K, Acc]) next() pane[K] {
+	p := b.open[0]
+	b.open[0] = pane[K]{}
+	b.open, b.due = b.open[1:], window.Never
+	if len(b.open) > 0 {
+		b.due = b.open[0].MaxTimestamp()
+	}
+	return p
 }
 
 // cut gives the buckets. Behind the table, the manifest has: assigner | watermark as a signed varint.
@@ -108,7 +121,7 @@ func (b *buckets[K, Acc]) index() {
 		all = append(all, numbered{k, v.Seq})
 	}
 	slices.SortFunc(all, func(x, y numbered) int { return cmp.Compare(x.seq, y.seq) })
-	b.open, b.seq = nil, 0
+	b.open, b.seq, b.due = nil, 0, window.Never
 	for _, n := range all {
 		b.remember(n.key)
 		b.seq = n.seq + 1

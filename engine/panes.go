@@ -17,6 +17,19 @@ type windowOp[K comparable, T, Acc, Out any] struct {
 	assigner window.Assigner
 	strays   *strays[T]
 	windows  []window.Window // scratch
+	hash     func(K) uint64
+	single   bool // a moment lies in one window at most
+	exact    bool // == tells keys apart
+	recent   recent[K, Acc]
+}
+
+// recent is the bucket of the last record, where each has but one: the next often belongs to the same window, and where keys
+// are hot to the same bucket. It is forgotten when a window is emitted, so what it holds is open and in its place.
+type recent[K comparable, Acc any] struct {
+	window.Window
+	key    K
+	bucket *bucket[Acc] // nil: the window alone
+	epoch  uint64       // of the table when bucket was found
 }
 
 func newWindowOp[K comparable, T, Acc, Out any](
@@ -25,8 +38,9 @@ func newWindowOp[K comparable, T, Acc, Out any](
 	hash := state.Hasher(w.k.keys)
 	o := &windowOp[K, T, Acc, Out]{
 		emitter: newEmitter(t, w.op, out), fold: fold, assigner: w.assigner,
+		hash: hash, single: apart(w.assigner), exact: w.k.keys.Exact(),
 		buckets: buckets[K, Acc]{
-			scope: scope, assigner: w.assigner.String(), wm: MinWatermark,
+			scope: scope, assigner: w.assigner.String(), wm: MinWatermark, due: window.Never,
 			table: state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.buckets),
 		},
 	}
@@ -35,18 +49,38 @@ func newWindowOp[K comparable, T, Acc, Out any](
 	return o
 }
 
+// apart says whether no two windows of an assigner share a moment.
+func apart(a window.Assigner) bool {
+	switch a := a.(type) {
+	case window.TumblingAssigner, window.GlobalAssigner:
+		return true
+	case window.SlidingAssigner:
+		return !a.Overlaps()
+	}
+	return false
+}
+
 func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 	o.task.at = o.op
+	if r := &o.recent; r.Contains(ts) {
+		k := bucketKey[K]{key, r.Start, r.End}
+		if r.bucket != nil && r.key == key && r.epoch == o.table.Epoch() {
+			o.add(r.bucket, k, v, ts)
+		} else {
+			o.gather(o.hash(key), k, v, ts)
+		}
+		return nil
+	}
 	o.windows = o.assigner.Append(o.windows[:0], ts)
 	if len(o.windows) == 0 {
 		o.strays.unplaced()
 		return nil
 	}
-	late := true
+	late, hash := true, o.hash(key)
 	for _, w := range o.windows {
 		if w.MaxTimestamp() > o.wm {
 			late = false
-			o.gather(bucketKey[K]{key, w.Start, w.End}, v, ts)
+			o.gather(hash, bucketKey[K]{key, w.Start, w.End}, v, ts)
 		}
 	}
 	if late {
@@ -55,9 +89,9 @@ func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 	return nil
 }
 
-// gather adds v to a bucket.
-func (o *windowOp[K, T, Acc, Out]) gather(k bucketKey[K], v T, ts int64) {
-	b, fresh := o.table.Upsert(k)
+// gather finds the bucket of v.
+func (o *windowOp[K, T, Acc, Out]) gather(hash uint64, k bucketKey[K], v T, ts int64) {
+	b, fresh := o.table.UpsertHashed(hash, k)
 	if fresh {
 		b.Seq, b.Last = o.seq, ts
 		o.seq++
@@ -66,6 +100,17 @@ func (o *windowOp[K, T, Acc, Out]) gather(k bucketKey[K], v T, ts int64) {
 			b.Acc = o.fold.create()
 		}
 	}
+	if o.single {
+		o.recent = recent[K, Acc]{Window: k.window(), key: k.Key, epoch: o.table.Epoch()}
+		if o.exact {
+			o.recent.bucket = b
+		}
+	}
+	o.add(b, k, v, ts)
+}
+
+// add adds v to a bucket.
+func (o *windowOp[K, T, Acc, Out]) add(b *bucket[Acc], k bucketKey[K], v T, ts int64) {
 	epoch := o.table.Epoch()
 	acc := o.fold.add(b.Acc, v)
 	if o.table.Epoch() != epoch { // add has cut, with a Context from further up
@@ -79,10 +124,22 @@ func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
 		return nil
 	}
 	o.wm = wm
-	for len(o.open) > 0 && o.open[0].MaxTimestamp() <= wm {
-		p := o.open[0]
-		o.open[0] = pane[K]{}
-		o.open = o.open[1:]
+	if wm >= o.due {
+		if err := o.release(); err != nil {
+			return err
+		}
+	}
+	if err := o.out.watermark(wm); err != nil {
+		return err
+	}
+	return o.strays.side.watermark(wm)
+}
+
+// release emits the windows that the watermark has passed.
+func (o *windowOp[K, T, Acc, Out]) release() error {
+	o.recent = recent[K, Acc]{}
+	for len(o.open) > 0 && o.open[0].MaxTimestamp() <= o.wm {
+		p := o.next()
 		for _, key := range p.keys {
 			if err := o.fire(bucketKey[K]{key, p.Start, p.End}); err != nil {
 				return err
@@ -90,10 +147,7 @@ func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
 		}
 		o.spare = p.keys[:0]
 	}
-	if err := o.out.watermark(wm); err != nil {
-		return err
-	}
-	return o.strays.side.watermark(wm)
+	return nil
 }
 
 func (o *windowOp[K, T, Acc, Out]) idle(idle bool) error {

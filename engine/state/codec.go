@@ -52,6 +52,10 @@ func (c Codec[T]) Schema() string { return c.shape.schema }
 // Flat says whether an assignment of a T copies all of it: no slice, map or pointer inside.
 func (c Codec[T]) Flat() bool { return c.shape.flat }
 
+// Exact says whether two values are encoded the same exactly if == holds for them. It does not where a float is inside, a
+// pointer, or a type that encodes itself.
+func (c Codec[T]) Exact() bool { return c.shape.exact }
+
 // Clone returns a copy of v that shares nothing mutable with it.
 func (c Codec[T]) Clone(v *T) (T, error) {
 	if c.shape.flat {

@@ -63,8 +63,8 @@ func (t *Table[K, V]) Put(k K, v V) {
 	*p = v
 }
 
-// Ref returns where the value of k lies, to change it in place, or nil. The pointer holds until the next call of any
-// method of the table.
+// Ref returns where the value of k lies, to change it in place, or nil. The pointer holds, also while keys are added, until
+// a key is removed, the table becomes another, or the epoch changes.
 func (t *Table[K, V]) Ref(k K) *V { return t.RefHashed(t.hash(k), k) }
 
 // RefHashed is Ref with the hash of k.
