@@ -101,10 +101,10 @@ func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T]
 	e := newStream[T](g, origin{at: s.origin().at, timed: !strategy.silent, sparse: s.origin().sparse}, nil)
 	e.n.make = func(t *task, out *output[T]) []input {
 		h := &watermarkOp{
-			scope: t.scope(t.exec.name(e.n, "watermark")), fresh: strategy.New, gen: strategy.New(),
+			scope: t.scope(t.exec.name(e.n, "watermark")), fresh: strategy.New,
 			last: MinWatermark, passed: MinWatermark, idleAfter: strategy.idleAfter, out: out,
 		}
-		h.bounded, _ = h.gen.(*bounded)
+		h.renew()
 		h.publish()
 		h.inputs = s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
 		if !allAbsent(h.inputs) {
@@ -195,6 +195,12 @@ func (h *watermarkOp) join(t *task) {
 	}
 }
 
+// renew starts a generator that has seen nothing.
+func (h *watermarkOp) renew() {
+	h.gen = h.fresh()
+	h.bounded, _ = h.gen.(*bounded)
+}
+
 func (h *watermarkOp) announce() error {
 	if err := h.tell(); err != nil {
 		return err
@@ -278,7 +284,7 @@ func (h *watermarkOp) load(items *items, mode RestoreMode) (func(), error) {
 			return
 		}
 		h.last, h.asleep = last, asleep
-		h.gen = h.fresh()
+		h.renew()
 		h.gen.Resume(last)
 	}, nil
 }
