@@ -85,7 +85,7 @@ func (c *Checkpoints) trigger(ctx context.Context, hold holding) (int64, error) 
 		return id
 	})
 	if err == nil {
-		err = c.pipeline.makeDurable(s)
+		err = c.pipeline.makeDurable(ctx, s)
 	}
 	if err != nil {
 		if id > 0 {
@@ -98,11 +98,11 @@ func (c *Checkpoints) trigger(ctx context.Context, hold holding) (int64, error) 
 }
 
 // makeDurable encodes what sinks have in the cut, which brings their rows to the disk; all else is encoded when it is asked for.
-func (p *Pipeline) makeDurable(s *Snapshot) error {
+func (p *Pipeline) makeDurable(ctx context.Context, s *Snapshot) error {
 	for _, sink := range p.sinks {
 		name := sink.partName()
 		i := slices.IndexFunc(s.Items, func(i Item) bool { return i.Name == name })
-		if _, err := s.Items[i].Encode(); err != nil {
+		if _, err := s.Items[i].EncodeContext(ctx); err != nil {
 			return err
 		}
 	}

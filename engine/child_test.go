@@ -139,8 +139,16 @@ func startChild(t *testing.T, input, output, from string) *child {
 	if from == "" {
 		from = "-"
 	}
+	c := spawn(t, childEnv+"="+strings.Join([]string{input, output, from}, " "))
+	c.cut = from
+	return c
+}
+
+// spawn starts this test as a process that the environment tells what to be.
+func spawn(t *testing.T, env string) *child {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // It is this test.
-	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{input, output, from}, " "))
+	cmd.Env = append(os.Environ(), env)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -153,7 +161,7 @@ func startChild(t *testing.T, input, output, from string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{cmd: cmd, lines: bufio.NewScanner(stdout), stdin: stdin, cut: from}
+	c := &child{cmd: cmd, lines: bufio.NewScanner(stdout), stdin: stdin}
 	c.tell = func(s string) error { _, err := fmt.Fprintln(stdin, s); return err }
 	return c
 }

@@ -40,10 +40,11 @@
 // An error or panic of a user's function ends the run with *[OperatorError]: operator, source and record. State is then that
 // of half a record, and no cut is taken of it any more. An error of a source ends the run after the records before it. A
 // failing snapshot function fails the cut as a whole; a failing item fails the restore as a whole. Rows of a file sink are
-// exactly once after a kill or pause at any point ([ToFile]).
+// exactly once after a kill or pause at any point ([ToFile]), and so are records in an output with transactions ([ToTwoPhase]).
 //
 // # Testing
 //
 // Property tests kill a run at any record and compare with an uninterrupted one; a test with real processes does the same to
-// files, with SIGKILL and SIGSTOP. Item decoders are fuzzed.
+// files, with SIGKILL and SIGSTOP. A state machine lets every call of a transactional output fail, or the process end, before and
+// after it has its effect. Item decoders are fuzzed.
 package engine

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/tidemark-stream/tidemark/engine/state"
+
 // DecodeItem runs the decoder of a small item of the given kind and encodes what it found again, for the fuzz test.
 func DecodeItem(kind byte, b []byte) ([]byte, error) {
 	switch kind {
@@ -18,6 +20,16 @@ func DecodeItem(kind byte, b []byte) ([]byte, error) {
 	case 'F':
 		s, err := decodeFileState(b)
 		return appendFileState(nil, s), err
+	case 'T':
+		codec, err := state.CodecOf[string]()
+		if err != nil {
+			return nil, err
+		}
+		list, err := decodeTransactions[int](b, codec)
+		if err != nil {
+			return nil, err
+		}
+		return appendTransactions(nil, codec, list)
 	default:
 		return nil, ErrCorrupt
 	}

@@ -20,6 +20,8 @@ var frozenItems = map[string]string{
 	"a union of two":             "55 02 ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ec0e 01",
 	"a slice of 5 rows":          "4c 01 05",
 	"a file without parts":       "46 01 00 00",
+	"no transactions":            "54 01 06 737472696e67 00",
+	"two transactions":           "54 01 06 737472696e67 02 0e 03 02 6f31 8001 01 00",
 	"a file with one part":       "46 01 01 01 08 6f 2e 70 61 72 74 2d 31 0a ffffffff0f",
 }
 

@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(childMain())
 	}
+	if os.Getenv(txnChildEnv) != "" {
+		os.Exit(txnChildMain())
+	}
 	goleak.VerifyTestMain(m)
 }
 

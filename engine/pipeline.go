@@ -195,7 +195,7 @@ func (p *Pipeline) Failed(ctx context.Context, id int64) error {
 func (p *Pipeline) Finish(ctx context.Context) error {
 	s, err := p.Cut(ctx, 0)
 	if err == nil {
-		_, err = s.Encode()
+		err = p.makeDurable(ctx, s)
 	}
 	if err != nil {
 		return fmt.Errorf("finish: %w", err)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,14 +81,27 @@ func (s *Snapshot) Encode() (map[string][]byte, error) {
 // does not change it.
 type Item struct {
 	// Name is unique in its snapshot and the same in each: "source-1", "window-1/00017".
-	Name   string
-	encode func() ([]byte, error)
+	Name string
+	// prepare makes durable what the bytes promise; nil where there is nothing to do.
+	prepare func(ctx context.Context) error
+	encode  func() ([]byte, error)
 }
 
 // Encode gives the bytes of the item. It is called outside every lock, from any goroutine, any number of times; equal
-// content gives equal bytes. For a file sink it first makes the rows of the cut durable, and fails if that does.
+// content gives equal bytes. For a file sink it first makes the rows of the cut durable, and fails if that does; so it does
+// for a sink that commits in two phases.
 func (i Item) Encode() ([]byte, error) {
-	b, err := i.encode()
+	return i.EncodeContext(context.Background()) //nolint:forbidigo // Nobody wants to interrupt it.
+}
+
+// EncodeContext is Encode, where pre-commits of a [TwoPhaseCommit] end with ctx.
+func (i Item) EncodeContext(ctx context.Context) (b []byte, err error) {
+	if i.prepare != nil {
+		err = i.prepare(ctx)
+	}
+	if err == nil {
+		b, err = i.encode()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", i.Name, err)
 	}
