@@ -31,8 +31,8 @@ func visits(s engine.Stream[event], ttl engine.TTL, rows *engine.Rows[string]) {
 	engine.ToRows(out, rows)
 }
 
-func visit(ts int64, key string) event   { return event{key, ts, 1} }
-func look(ts int64, key string) event { return event{key, ts, 0} }
+func visit(ts int64, key string) event { return event{key, ts, 1} }
+func look(ts int64, key string) event  { return event{key, ts, 0} }
 
 func TestValuesExpire(t *testing.T) {
 	in := []event{visit(0, "a"), visit(5, "a"), visit(14, "a"), look(23, "a"), look(24, "a"), visit(25, "a"), visit(36, "b"), look(36, "a")}
