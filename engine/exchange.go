@@ -7,7 +7,8 @@ import (
 	"github.com/tidemark-stream/tidemark/engine/state"
 )
 
-// exchangeQueue is how many elements may be under way between two subtasks, beside those of one hand-over. It bounds what a
+// exchangeQueue is how many elements may be under way between two subtasks, beside those of one hand-over; fewer
+// where [Config].Queue is less. It bounds what a
 // cut copies: 4 x 4 subtasks with 256 elements of 64 bytes are 256 KiB.
 const exchangeQueue = 256
 

@@ -133,10 +133,17 @@ func (e *execution) run(ctx context.Context) error {
 	var once sync.Once
 	var first error // of a task, or why the run was to end
 	work := func(t *task) {
-		if err := t.loop(ctx); err != nil {
-			once.Do(func() { first = err })
-			cancel(ErrStopped)
-		}
+		err := errGone
+		defer func() {
+			if errors.Is(err, errGone) && t.failed != nil {
+				err = t.failed
+			}
+			if err != nil {
+				once.Do(func() { first = err })
+				cancel(ErrStopped)
+			}
+		}()
+		err = t.loop(ctx)
 	}
 	for _, t := range e.tasks[1:] {
 		others.Go(func() { work(t) })
@@ -217,6 +224,9 @@ func (e *execution) try(ctx context.Context, first int, wait bool) (slow int, er
 	}
 	return -1, nil
 }
+
+// errGone: a user's function has ended the goroutine that called it.
+var errGone = errors.New("function called runtime.Goexit")
 
 // errBusy: a task is inside a record.
 var errBusy = errors.New("busy")

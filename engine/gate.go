@@ -21,8 +21,12 @@ type channel[K comparable, T any] struct {
 
 func newGate[K comparable, T any](x *exchange[K, T], t *task, senders int) *gate[K, T] {
 	g := &gate[K, T]{x: x, task: t, channels: make([]channel[K, T], senders), merge: newMerge(senders)}
+	queue := min(exchangeQueue, t.cfg.Queue)
+	if t.exec.parallelism != t.cfg.Parallelism {
+		queue = 1 // it only settles, for which no ring is used
+	}
 	for i := range g.channels {
-		g.channels[i].ring = newRing[element[K, T]](exchangeQueue, t.bell)
+		g.channels[i].ring = newRing[element[K, T]](queue, t.bell)
 	}
 	t.announcers = append(t.announcers, g)
 	return g

@@ -145,7 +145,7 @@ func (g *Graph) need(op *operator, what string, present bool) {
 
 // checkName refuses names that cannot be part of an item's name.
 func checkName(name string) error {
-	if name == "" || strings.ContainsAny(name, "/@") {
+	if name == "" || strings.ContainsAny(name, "/@") || name == parallelismItem {
 		return fmt.Errorf("%q: %w", name, ErrName)
 	}
 	return nil

@@ -65,7 +65,13 @@ func (p *Pipeline) numberOf(source string) uint16 {
 	return uint16(i + 1)
 }
 
-func (p *Pipeline) sourceName(number uint16) string { return p.sources[number-1] }
+// sourceName is the other way. What was under way at the cut of another graph may have come from a source that is gone.
+func (p *Pipeline) sourceName(number uint16) string {
+	if int(number) > len(p.sources) {
+		return fmt.Sprintf("source number %d of the cut", number)
+	}
+	return p.sources[number-1]
+}
 
 // users gives the state of the user's own.
 func (p *Pipeline) users() (list []*userState) {
@@ -84,19 +90,28 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if p.started.Swap(true) {
 		return fmt.Errorf("run: %w", ErrStarted)
 	}
-	if p.exec.Load().adopted {
+	return errors.Join(p.run(ctx), p.close())
+}
+
+func (p *Pipeline) run(ctx context.Context) error {
+	e, err := p.acquire(ctx) // a restore that began before has ended then
+	if err != nil {
+		return err
+	}
+	adopted := e.adopted
+	e.release()
+	if adopted {
 		p.mirror.Store(nil)
 	}
 	for _, s := range p.sinks {
 		if err := s.open(ctx); err != nil {
-			return errors.Join(err, p.close())
+			return err
 		}
 	}
-	err := p.rescale(ctx)
-	if err == nil {
-		err = p.exec.Load().run(ctx)
+	if err := p.rescale(ctx); err != nil {
+		return err
 	}
-	return errors.Join(err, p.close())
+	return p.exec.Load().run(ctx)
 }
 
 // close writes out what the sinks still hold in memory.

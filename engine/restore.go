@@ -43,9 +43,18 @@ func (p *Pipeline) Restore(ctx context.Context, cut map[string][]byte, mode Rest
 // restore loads a cut into an execution of as many subtasks. If the pipeline is to have another number, that one goes on from
 // there when the run begins.
 func (p *Pipeline) restore(in *items, mode RestoreMode) error {
+	if most := p.graph.cfg.MaxParallelism; in.parallelism > most {
+		return fmt.Errorf("%q: %d subtasks with %d key groups: %w", parallelismItem, in.parallelism, most, ErrCorrupt)
+	}
 	e := p.exec.Load()
 	if p.next != nil {
 		e = p.next
+	}
+	if e.adopted || p.next != nil { // nothing of the cut that was restored before is to be left
+		e = newExecution(p, e.parallelism)
+		if e.build(); len(e.errs) > 0 {
+			return errors.Join(e.errs...)
+		}
 	}
 	old := e
 	if in.parallelism != e.parallelism {
@@ -177,10 +186,16 @@ func (i *items) rest() []string {
 	return left
 }
 
-// hasAny says whether there is something of a part, of whichever subtask.
+// hasAny says whether there is something of a part, of whichever subtask. The first need not have any: it does not have all
+// sources.
 func (i *items) hasAny(name string) bool {
 	name, _, _ = strings.Cut(name, "@")
-	return i.has(name)
+	for subtask := range i.parallelism {
+		if i.has(subtaskName(name, subtask)) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendParallelism writes the number of subtasks: 'P' 1 | subtasks.

@@ -102,12 +102,13 @@ func From[T any](g *Graph, src Source[T]) Stream[T] {
 	home := g.counts["source"] - 1
 	s := Stream[T]{g: g, n: &node[T]{at: g.head}}
 	s.n.make = func(t *task, out *output[T]) []input {
+		name := t.exec.name(s.n, "source") // even where it is absent, so that names do not depend on who reads what
 		if home%len(t.exec.tasksOf(g.head)) != t.index {
 			in := absentInput[T]{out}
 			t.addInput(in)
 			return []input{in}
 		}
-		in := &sourceInput[T]{op: op, src: src, out: out, name: t.exec.name(s.n, "source"), ring: newRing[slot[T]](t.cfg.Queue, t.bell)}
+		in := &sourceInput[T]{op: op, src: src, out: out, name: name, ring: newRing[slot[T]](t.cfg.Queue, t.bell)}
 		in.number = t.exec.pipeline.numberOf(in.name)
 		t.addInput(in)
 		t.exec.register(in)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime/debug"
 	"sync/atomic"
@@ -204,6 +205,7 @@ func (t *task) begin(p position) {
 // outside the lock.
 func (t *task) between() error {
 	if t.exec.stop.Load() {
+		t.leave() // the record is whole: a cut may be taken of it
 		return context.Cause(t.exec.ctx)
 	}
 	if !t.lock.wanted() && t.gathered < handOverAt && !t.sinksFull() {
@@ -254,9 +256,12 @@ func (t *task) protect(f func() error) (err error) {
 	if err := t.enter(t.exec.ctx); err != nil {
 		return err
 	}
+	err = errGone // unless f returns, or panics
 	defer func() {
 		if v := recover(); v != nil {
 			err = t.fault(t.at, &PanicError{Value: v, Stack: debug.Stack()})
+		} else if errors.Is(err, errGone) {
+			err = t.fault(t.at, err)
 		}
 		if err != nil && t.held {
 			t.failed = err
