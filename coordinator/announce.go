@@ -30,33 +30,58 @@ func (l *loop) announce(r *reign) {
 	if !r.stale && !again || !l.logLane.ready(l.clock(), keyControl) {
 		return
 	}
-	var changed map[events.TaskID]eventlog.Assignment
+	var news assignments
 	if r.tasksStale || again {
-		changed = l.changedAssignments(r, again)
+		news.changed = l.changedAssignments(r, again)
+	}
+	if !r.swept { // the tasks that are expected change with the coordinator alone
+		news.keep = l.knownTasks()
 	}
 	control := l.control(r)
 	r.stale, r.tasksStale = false, false
-	if len(changed) == 0 && r.told > 0 && sameControl(control, r.announced) && !again {
+	if r.swept && len(news.changed) == 0 && r.told > 0 && sameControl(control, r.announced) && !again {
 		return
 	}
 	r.told = l.clock()
 	l.logLane.start(r.ctx, r.told, keyControl, func(ctx context.Context) result {
-		if err := write(ctx, r.term, changed, control); err != nil {
+		if err := write(ctx, r.term, news, control); err != nil {
 			res := l.failed(r, "write the control state", err)
 			also := res.done
 			res.done = func(l *loop) { r.stale, r.tasksStale = true, true; also(l) }
 			return res
 		}
 		return result{done: func(*loop) {
-			r.announced = control
-			maps.Copy(r.assigned, changed)
+			r.announced, r.swept = control, true
+			maps.Copy(r.assigned, news.changed)
 		}}
 	})
 }
 
-func write(ctx context.Context, term eventlog.Term, changed map[events.TaskID]eventlog.Assignment, c eventlog.Control) error {
-	if len(changed) > 0 {
-		if err := term.WriteTasks(ctx, changed); err != nil {
+// assignments are what is to be written of them.
+type assignments struct {
+	changed map[events.TaskID]eventlog.Assignment
+	keep    []events.TaskID // if not nil, those of all other tasks are removed
+}
+
+// knownTasks are those that the fold knows. A coordinator with other tasks may have led before: what it has assigned would
+// tell its workers that they are still expected.
+func (l *loop) knownTasks() []events.TaskID {
+	tasks := l.state.Tasks()
+	ids := make([]events.TaskID, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	return ids
+}
+
+func write(ctx context.Context, term eventlog.Term, news assignments, c eventlog.Control) error {
+	if news.keep != nil {
+		if err := term.KeepTasks(ctx, news.keep); err != nil {
+			return err
+		}
+	}
+	if len(news.changed) > 0 {
+		if err := term.WriteTasks(ctx, news.changed); err != nil {
 			return err
 		}
 	}

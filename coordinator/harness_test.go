@@ -309,7 +309,7 @@ func newWorldWithLogFaults(t *testing.T, fault func(op memlog.Op, n int) memlog.
 		mu.Lock()
 		defer mu.Unlock()
 		switch op {
-		case memlog.OpAppend, memlog.OpWriteControl, memlog.OpWriteTasks, memlog.OpSaveFold, memlog.OpResign:
+		case memlog.OpAppend, memlog.OpWriteControl, memlog.OpWriteTasks, memlog.OpKeepTasks, memlog.OpSaveFold, memlog.OpResign:
 			calls[op]++
 			return fault(op, calls[op])
 		default: // the others go well

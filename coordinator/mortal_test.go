@@ -107,6 +107,10 @@ func (t mortalTerm) WriteTasks(ctx context.Context, tasks map[events.TaskID]even
 	return t.m.do("write tasks", eventlog.ErrFenced, func() error { return t.Term.WriteTasks(ctx, tasks) })
 }
 
+func (t mortalTerm) KeepTasks(ctx context.Context, tasks []events.TaskID) error {
+	return t.m.do("keep tasks", eventlog.ErrFenced, func() error { return t.Term.KeepTasks(ctx, tasks) })
+}
+
 func (t mortalTerm) SaveFold(ctx context.Context, at events.Position, state []byte) error {
 	return t.m.do("save fold", eventlog.ErrFenced, func() error { return t.Term.SaveFold(ctx, at, state) })
 }

@@ -40,6 +40,7 @@ type reign struct {
 	examined map[taskRun]bool // attempts whose doubt of a restore point has been looked into
 
 	assigned   map[events.TaskID]eventlog.Assignment // as written in this reign
+	swept      bool                                  // assignments of tasks that the fold does not know are gone
 	stale      bool                                  // the control state may have changed since it was written
 	tasksStale bool                                  // so may assignments
 	withheld   bool                                  // an assignment waits until its restore point has landed

@@ -145,6 +145,35 @@ func TestAJobGoesOnOverCoordinatorsAndWorkers(t *testing.T) {
 	})
 }
 
+// A coordinator with other tasks has led meanwhile, and has dropped these: they register anew when they are expected again.
+func TestWorkersOfADroppedTaskComeBackByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTeam(t)
+		first := m.lead(0)
+		m.startAll()
+		time.Sleep(time.Second)
+		m.checkpoint(first, 1, 1)
+		m.must(first.Close())
+		tasks := m.tasks
+		m.tasks = []events.TaskID{"another"}
+		second := m.lead(0)
+		time.Sleep(time.Minute)
+		m.must(second.Close())
+		m.tasks = tasks
+		third := m.lead(0)
+		time.Sleep(time.Minute)
+		m.checkpoint(third, 1, 11)
+		for i, r := range m.runs {
+			if r.ended() {
+				t.Errorf("worker %d ended: %v", i, r.err)
+			}
+		}
+		if rows := m.jobs[1].rows.All(); !slices.Equal(rows, []int{1, 12}) {
+			t.Errorf("rows %v", rows)
+		}
+	})
+}
+
 // Many checkpoints without a change: state is intact, and nothing grows.
 func TestStateThatDoesNotChangeStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,7 @@
 //	Publish ─────────────► ┌───────────── tm:{job}:log ─────────────┐ ──► Follow: batches in order, for ever
 //	 requests, acks        │ 7-0  7-1  9-0  …  ▲                    │ ──► Read:   a range, from anywhere
 //	                       └───────────────────┼────────────────────┘
-//	Campaign ──► Term ──► Append, WriteControl,│WriteTasks, SaveFold, Quarantine, Trim
+//	Campaign ──► Term ──► Append, WriteControl,│WriteTasks, KeepTasks, SaveFold, Quarantine, Trim
 //	             token (epoch, instance) compared in the same script as each write
 //
 // The package holds the contract alone. eventlog/redislog keeps it on Redis Streams, eventlog/memlog in memory (for tests

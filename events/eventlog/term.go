@@ -103,6 +103,9 @@ type Term interface {
 	// WriteTasks sets the assignments of these tasks and leaves others alone; at most MaxAppend per step. Sets of one
 	// task are atomic, the whole is not: raise Control.TasksVersion afterwards.
 	WriteTasks(ctx context.Context, tasks map[events.TaskID]Assignment) error
+	// KeepTasks removes the assignments of all tasks but these, in one step: a worker of a task that the coordinator does not
+	// know finds that it has none.
+	KeepTasks(ctx context.Context, tasks []events.TaskID) error
 
 	// SaveFold stores the fold at the position for the next start. Within one epoch it never goes back ([ErrFoldBehind]); a
 	// later epoch may, since the end of the log can be lost in a failover.

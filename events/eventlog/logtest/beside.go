@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +96,13 @@ func assignments(r *rig) {
 	_, ok, err := r.Other.Assignment(r.ctx, "t-3")
 	r.equal("unknown task", []any{ok, err}, []any{false, nil})
 	r.check("write nothing", term.WriteTasks(r.ctx, nil))
+	for _, left := range [][]events.TaskID{{"t-2", "t-9"}, nil, nil} {
+		r.check("keep", term.KeepTasks(r.ctx, left))
+		for _, task := range []events.TaskID{"t-1", "t-2"} {
+			_, ok, err := r.Other.Assignment(r.ctx, task)
+			r.equal("kept "+string(task), []any{ok, err}, []any{slices.Contains(left, task), nil})
+		}
+	}
 }
 
 func (r *rig) beat(task events.TaskID, p eventlog.Presence, ttl time.Duration) {

@@ -17,7 +17,8 @@ func (r *rig) writes(t eventlog.Term) map[string]func() error {
 		"write tasks": func() error {
 			return t.WriteTasks(r.ctx, map[events.TaskID]eventlog.Assignment{"t-9": {Instance: "w", Attempt: 9}})
 		},
-		"save fold": func() error { return t.SaveFold(r.ctx, events.Position{Ms: 99}, []byte("old")) },
+		"keep tasks": func() error { return t.KeepTasks(r.ctx, nil) },
+		"save fold":  func() error { return t.SaveFold(r.ctx, events.Position{Ms: 99}, []byte("old")) },
 		"quarantine": func() error {
 			return t.Quarantine(r.ctx, eventlog.Entry{Position: events.Position{Ms: 99}, Poison: &eventlog.Poison{Reason: "no_id"}})
 		},

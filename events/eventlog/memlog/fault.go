@@ -24,6 +24,7 @@ const (
 	OpResign        Op = "resign"
 	OpWriteControl  Op = "write control"
 	OpWriteTasks    Op = "write tasks"
+	OpKeepTasks     Op = "keep tasks"
 	OpSaveFold      Op = "save fold"
 	OpQuarantine    Op = "quarantine"
 	OpTrim          Op = "trim"

@@ -147,6 +147,14 @@ func (t *term) WriteTasks(ctx context.Context, tasks map[events.TaskID]eventlog.
 	})
 }
 
+// KeepTasks implements [eventlog.Term].
+func (t *term) KeepTasks(ctx context.Context, tasks []events.TaskID) error {
+	return t.do(ctx, OpKeepTasks, func(s *state) error {
+		maps.DeleteFunc(s.tasks, func(task events.TaskID, _ []byte) bool { return !slices.Contains(tasks, task) })
+		return nil
+	})
+}
+
 // SaveFold implements [eventlog.Term].
 func (t *term) SaveFold(ctx context.Context, at events.Position, saved []byte) error {
 	saved = slices.Clone(saved)

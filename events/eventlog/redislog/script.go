@@ -115,6 +115,20 @@ for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
 return {'OK'}
 `
 
+// luaKeep removes the assignments of all tasks but some.
+//
+//	KEYS    leader, tasks
+//	ARGV    then the tasks that stay
+//	returns OK | FENCED
+const luaKeep = luaToken + `
+local stay = {}
+for i = 3, #ARGV do stay[ARGV[i]] = true end
+for _, task in ipairs(redis.call('HKEYS', KEYS[2])) do
+  if not stay[task] then redis.call('HDEL', KEYS[2], task) end
+end
+return {'OK'}
+`
+
 // luaFold saves the fold; within one epoch it never goes back.
 //
 //	KEYS    leader, fold
@@ -182,13 +196,13 @@ return {'OK'}
 
 // scripts are the scripts of one log; each knows its digest.
 type scripts struct {
-	campaign, append, renew, control, tasks, fold, quarantine, trim, beat *redis.Script
+	campaign, append, renew, control, tasks, keep, fold, quarantine, trim, beat *redis.Script
 }
 
 func newScripts() scripts {
 	return scripts{
 		campaign: redis.NewScript(luaCampaign), append: redis.NewScript(luaAppend), renew: redis.NewScript(luaRenew),
-		control: redis.NewScript(luaControl), tasks: redis.NewScript(luaTasks), fold: redis.NewScript(luaFold),
+		control: redis.NewScript(luaControl), tasks: redis.NewScript(luaTasks), keep: redis.NewScript(luaKeep), fold: redis.NewScript(luaFold),
 		quarantine: redis.NewScript(luaQuarantine), trim: redis.NewScript(luaTrim), beat: redis.NewScript(luaBeat),
 	}
 }

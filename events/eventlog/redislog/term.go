@@ -170,6 +170,16 @@ func (t *term) WriteTasks(ctx context.Context, tasks map[events.TaskID]eventlog.
 	return nil
 }
 
+// KeepTasks implements [eventlog.Term].
+func (t *term) KeepTasks(ctx context.Context, tasks []events.TaskID) error {
+	args := make([]any, len(tasks))
+	for i, task := range tasks {
+		args[i] = string(task)
+	}
+	_, err := t.run(ctx, "keep tasks", t.log.scripts.keep, []string{t.log.keys.Tasks()}, args...)
+	return err
+}
+
 // SaveFold implements [eventlog.Term].
 func (t *term) SaveFold(ctx context.Context, at events.Position, state []byte) error {
 	_, err := t.run(ctx, "save fold", t.log.scripts.fold, []string{t.log.keys.Fold()}, at.String(), state)
