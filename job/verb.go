@@ -122,6 +122,8 @@ func exitOf(err error) error {
 	switch {
 	case errors.Is(err, worker.ErrSuperseded):
 		return cli.Coded(cli.ExitSuperseded, fmt.Errorf("%w; start this one again only when that one has ended: the newer one always wins", err))
+	case errors.Is(err, worker.ErrCommit):
+		return cli.Coded(cli.ExitCommit, err)
 	case errors.Is(err, worker.ErrShare):
 		return cli.Usage(err)
 	default:

@@ -22,6 +22,7 @@ type attempt struct {
 	pulse    *pulse // shared with the goroutine that beats
 
 	cuts    []cut                  // taken, and neither completed nor failed yet, oldest first
+	untaken map[notice]bool        // notices that the pipeline has not taken yet, and that have been logged
 	newest  order                  // of the newest checkpoint that was answered or given up
 	cutting *cutting               // under way; nil if none
 	stored  map[events.Digest]bool // chunks of the newest cut that was stored
@@ -69,6 +70,7 @@ func versionOf(c eventlog.Control) assignedVersion {
 func newAttempt(w *Worker, log zerolog.Logger, r registration) *attempt {
 	return &attempt{
 		Worker: w, log: log, assigned: r.assigned, pulse: newPulse(),
+		untaken:  make(map[notice]bool),
 		newest:   order{r.epoch, r.assigned.Restore},
 		last:     eventlog.Control{LatestCompleted: events.NoCheckpoint},
 		controls: make(chan eventlog.Control, 1), answers: make(chan answer, 1), processed: make(chan error, 1),
@@ -183,7 +185,11 @@ func (a *attempt) level(ctx, life context.Context, wg *sync.WaitGroup) (done boo
 	if err := a.stillAssigned(ctx); err != nil {
 		return false, err
 	}
-	if final, ok := a.notify(ctx); ok {
+	final, ok, err := a.notify(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case ok:
 		return true, a.finish(ctx, final)
 	}
 	a.start(life, wg)

@@ -32,7 +32,8 @@ type Pipeline interface {
 	Cut(ctx context.Context, id int64) (*engine.Snapshot, error)
 	// Restore puts the items of a cut in place, before Run.
 	Restore(ctx context.Context, cut map[string][]byte, mode engine.RestoreMode) error
-	// Completed commits what the cut of that id covers, and all before. Repeating it is harmless.
+	// Completed commits what the cut of that id covers, and all before. Repeating it is harmless. An error is no end: it is called
+	// again every second, unless the error says that this is of no use ([ErrCommit]).
 	Completed(ctx context.Context, id int64) error
 	// Failed says that the checkpoint of that id will never complete; what it covers rides in the next cut.
 	Failed(ctx context.Context, id int64) error

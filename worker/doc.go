@@ -44,6 +44,8 @@
 //	the log lost the registration (flush, failover)    registers anew
 //	a restore point that the store does not hold       says so on the log, registers anew; if it is the same: ErrRestore
 //	a restore point that cannot be put in place        ends: ErrRestore, nothing was processed
+//	a commit fails                                     tries again every second
+//	a commit can never succeed                         ends: ErrCommit
 //	told another number of shares than tasks expected  ends: ErrShare, before it processes anything or any further
 //	a function of the job fails                        declines what is pending, ends with operator and position
 //	Run's context ends                                 stores the cut under way, declines the rest, ends with nil

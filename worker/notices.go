@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/events"
 	"github.com/tidemark-stream/tidemark/events/eventlog"
 )
@@ -17,20 +19,20 @@ type cut struct {
 }
 
 // notify tells the pipeline what became of its cuts, and repeats what the pipeline did not manage. It returns the
-// completed checkpoint that holds the end state, if there is one.
+// completed checkpoint that holds the end state, if there is one. An error ends the attempt: [ErrCommit].
 //
 // Only a completed checkpoint that this attempt has cut commits anything: one forced by hand without our ack covers
 // nothing of ours. What is pending no more and is not the newest completed one counts as failed, a savepoint too: its cut
 // stays in the next one.
-func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finished bool) {
+func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finished bool, err error) {
 	if len(a.cuts) == 0 || a.lapsed() {
-		return events.NoCheckpoint, false
+		return events.NoCheckpoint, false, nil
 	}
 	latest := a.last.LatestCompleted
 	if i := slices.IndexFunc(a.cuts, func(c cut) bool { return c.id == latest && !a.pending(c.order) }); i >= 0 {
-		if err := a.pipeline.Completed(ctx, int64(latest)); err != nil {
-			a.log.Error().Err(err).Stringer("checkpoint", latest).Msg("commit; it is tried again")
-			return events.NoCheckpoint, false
+		err := a.commit(ctx, latest)
+		if a.tells("commit", latest, err); err != nil {
+			return events.NoCheckpoint, false, a.hopeless(err)
 		}
 		a.log.Debug().Stringer("checkpoint", latest).Msg("committed")
 		final, finished = latest, a.cuts[i].after
@@ -41,12 +43,47 @@ func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finish
 			return false
 		}
 		err := a.pipeline.Failed(ctx, int64(c.id))
-		if err != nil {
-			a.log.Error().Err(err).Stringer("checkpoint", c.id).Msg("tell the pipeline that a checkpoint failed; it is tried again")
-		}
+		a.tells("tell the pipeline that a checkpoint failed", c.id, err)
 		return err == nil
 	})
-	return final, finished
+	return final, finished, nil
+}
+
+// commit commits a completed checkpoint. An error that says that no repetition will help is an [ErrCommit].
+func (a *attempt) commit(ctx context.Context, id events.CheckpointID) error {
+	err := a.pipeline.Completed(ctx, int64(id))
+	if errors.Is(err, engine.ErrOutputExists) || errors.Is(err, engine.ErrLost) || errors.Is(err, ErrCommit) {
+		return fmt.Errorf("%w: checkpoint %s: %w", ErrCommit, id, err)
+	}
+	return err
+}
+
+// hopeless is the error of a commit if it ends the attempt; nil if the commit is tried again.
+func (a *attempt) hopeless(err error) error {
+	if !errors.Is(err, ErrCommit) {
+		return nil
+	}
+	return a.lost(err)
+}
+
+// notice is one that the pipeline did not take.
+type notice struct {
+	doing string
+	id    events.CheckpointID
+}
+
+// tells logs the first failure of a notice, and its success if there was one: it is repeated every second, and a disk that is
+// full stays so for long.
+func (a *attempt) tells(doing string, id events.CheckpointID, err error) {
+	n := notice{doing, id}
+	switch {
+	case err == nil && a.untaken[n]:
+		delete(a.untaken, n)
+		a.log.Info().Stringer("checkpoint", id).Msg(doing + ": done after all")
+	case err != nil && !a.untaken[n] && !errors.Is(err, ErrCommit):
+		a.untaken[n] = true
+		a.log.Error().Err(err).Stringer("checkpoint", id).Msg(doing + "; it is tried again until it is done")
+	}
 }
 
 // pending reports whether the newest state waits for the checkpoint.

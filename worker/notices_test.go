@@ -2,14 +2,21 @@ package worker_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/events"
+	"github.com/tidemark-stream/tidemark/events/eventlog"
 	"github.com/tidemark-stream/tidemark/events/eventlog/memlog"
+	"github.com/tidemark-stream/tidemark/worker"
 )
 
 func TestSeveralPendingCheckpointsAreAnsweredInOrder(t *testing.T) {
@@ -60,6 +67,52 @@ func TestNoticesAreRepeatedUntilThePipelineHasTakenThem(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if _, failed, _ := j.spy.told(); len(failed) < 2 || len(failed) > 7 || failed[0] != 4 {
 			t.Errorf("failed %v", failed)
+		}
+	})
+}
+
+func TestACommitThatCanNeverSucceedEndsTheWorker(t *testing.T) {
+	for _, cause := range []error{engine.ErrOutputExists, engine.ErrLost, worker.ErrCommit} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t)
+			j := newJob()
+			r := s.start(j.config())
+			s.pend(2)
+			ack := next[*events.TaskAcked](s)
+			j.spy.setRefuse(fmt.Errorf("link the output: %w", cause))
+			s.control.Pending = []eventlog.PendingCheckpoint{{ID: 3, Type: events.TypeCheckpoint, Epoch: s.term.Epoch()}}
+			s.record(2, task, ack.Handle, true)
+			s.control.LatestCompleted = 2
+			s.write()
+			err := r.wait()
+			if !errors.Is(err, worker.ErrCommit) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "checkpoint 2") {
+				t.Errorf("got %v", err)
+			}
+			if p := s.presences(); len(p) > 0 {
+				t.Errorf("still alive: %v", p)
+			}
+		})
+	}
+}
+
+func TestACommitThatFailsForAWhileIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var out said
+		j := newJob()
+		cfg := j.config()
+		cfg.Logger = zerolog.New(&out)
+		s.start(cfg)
+		s.pend(2)
+		ack := next[*events.TaskAcked](s)
+		j.spy.setRefuse(errStubborn)
+		s.complete(ack)
+		time.Sleep(time.Minute)
+		j.spy.setRefuse(nil)
+		time.Sleep(5 * time.Second)
+		said := slices.DeleteFunc(out.messages(t), func(m string) bool { return !strings.HasPrefix(m, "commit") })
+		if want := []string{"commit; it is tried again until it is done", "commit: done after all", "committed"}; !slices.Equal(said, want) {
+			t.Errorf("said %q", said)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func (a *attempt) load(ctx context.Context, id events.CheckpointID) error {
 		err = a.pipeline.Restore(ctx, items, a.cfg.Mode)
 	}
 	if err == nil {
-		err = a.pipeline.Completed(ctx, int64(id))
+		err = a.commit(ctx, id)
 	}
 	return err
 }

@@ -19,6 +19,10 @@ var (
 	ErrSuperseded = errors.New("another worker has taken up the task")
 	// ErrRestore: the restore point cannot be put in place. Starting without it would lose state, so the worker does not.
 	ErrRestore = errors.New("restore failed")
+	// ErrCommit: the output of a completed checkpoint cannot be committed, now or ever: a file is in its place, or what had been
+	// written is gone ([engine.ErrOutputExists], [engine.ErrLost]). A person must look. A [Pipeline] of one's own wraps it to say
+	// the same; what it returns without it is tried again.
+	ErrCommit = errors.New("output cannot be committed")
 	// ErrShare: the worker was told another number of shares than the coordinator expects tasks. Nothing is processed then,
 	// or no further: with fewer tasks than shares part of the input would be missing without a word.
 	ErrShare = errors.New("the number of tasks differs")
@@ -62,7 +66,7 @@ func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 // returns nil. It returns nil too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
 // that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, or whose restore point is
 // damaged, is given up, and the task registers anew, unless another process has it by then, or the restore point is the same. Any other error ends Run: one of the job's own functions (an
-// [engine.OperatorError]), [ErrSuperseded], [ErrRestore], [ErrShare]. Call it once.
+// [engine.OperatorError]), [ErrSuperseded], [ErrRestore], [ErrCommit], [ErrShare]. Call it once.
 func (w *Worker) Run(ctx context.Context) error {
 	said := make(chan struct{}) // closed when the line is out
 	unwatch := context.AfterFunc(ctx, func() {

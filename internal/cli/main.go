@@ -21,6 +21,7 @@ const (
 	ExitFailed     = 1
 	ExitUsage      = 2
 	ExitSuperseded = 3 // another process has the task: a restart at once would take it away from that one
+	ExitCommit     = 4 // committed output is not what it must be: a restart finds the same
 )
 
 // ErrUsage is what errors of [Usage] and [Usagef] are: the program was called wrongly.
