@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -79,25 +81,20 @@ func abort(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.T
 		return err
 	}
 	sayIfNobodyLeads(ctx, cmd.ErrOrStderr(), t)
-	err = follow(ctx, t, state, func(eventlog.Entry, projection.Outcome) bool {
-		r, ok := state.Request(v.Request)
-		if !ok || !r.Status.Answered() {
-			return false
+	var meant []events.CheckpointID
+	err = follow(ctx, t, state, func(e eventlog.Entry, o projection.Outcome) bool {
+		if r, ok := e.Envelope.Event.(*events.AbortRequested); ok && r.Request == v.Request && o.Changed() {
+			meant = pendingUpTo(state, upTo)
 		}
-		v.Refused, v.Text = string(r.Reason), r.Remedy
-		return true
+		return v.answered(state, meant)
 	})
 	if err != nil {
 		return waiting(cmd, out, v.Request, err)
 	}
-	for _, c := range state.History() {
-		if c.Reason == events.FailedAborted && c.Abort.Request == v.Request {
-			v.Aborted = append(v.Aborted, c.ID)
-		}
-	}
+	ended := v.note(state, meant)
 	err = out.Print(cmd, v, func(p *cli.Printer) {
-		for _, id := range v.Aborted {
-			p.Line("checkpoint %s aborted", id)
+		for _, line := range ended {
+			p.Line("%s", line)
 		}
 		if v.Refused != "" {
 			p.Line("%s: %s: %s", p.Red("refused"), v.Refused, v.Text)
@@ -107,4 +104,48 @@ func abort(ctx context.Context, cmd *cobra.Command, out *cli.Output, t *target.T
 		return cli.Silent(cli.ExitFailed, errNoVerdict)
 	}
 	return err
+}
+
+// pendingUpTo are the checkpoints that an abort means at the place where it stands in the log.
+func pendingUpTo(state *projection.State, upTo events.CheckpointID) (ids []events.CheckpointID) {
+	for _, c := range state.Live() {
+		if c.Phase == projection.PhasePending && c.ID <= upTo {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// answered reports whether everything that the request means has ended, or it was refused. That is more than the fold asks
+// for: to it a request is answered as soon as an earlier one has asked for the same.
+func (v *aborted) answered(state *projection.State, meant []events.CheckpointID) bool {
+	if r, ok := state.Request(v.Request); ok && r.Status == projection.RequestRefused {
+		v.Refused, v.Text = string(r.Reason), r.Remedy
+		return true
+	}
+	for _, id := range meant {
+		if c, ok := state.Checkpoint(id); ok && !c.Phase.Terminal() {
+			return false
+		}
+	}
+	return len(meant) > 0
+}
+
+// note gives a line for each checkpoint that was meant: how it ended, and who had asked if somebody was quicker.
+func (v *aborted) note(state *projection.State, meant []events.CheckpointID) (lines []string) {
+	for _, id := range meant {
+		c, _ := state.Checkpoint(id)
+		switch {
+		case c.Reason == events.FailedAborted && c.Abort.Request != v.Request:
+			lines = append(lines, fmt.Sprintf("checkpoint %s aborted, as %s had asked before", id, cmp.Or(c.Abort.By, "somebody")))
+		case c.Reason == events.FailedAborted:
+			lines = append(lines, fmt.Sprintf("checkpoint %s aborted", id))
+		default:
+			lines = append(lines, fmt.Sprintf("checkpoint %s %s before it could be aborted: %s", id, c.Phase, c.Reason))
+		}
+		if c.Reason == events.FailedAborted {
+			v.Aborted = append(v.Aborted, id)
+		}
+	}
+	return lines
 }
