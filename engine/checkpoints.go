@@ -99,14 +99,20 @@ func (c *Checkpoints) trigger(ctx context.Context, hold holding) (int64, error) 
 
 // makeDurable encodes what sinks have in the cut, which brings their rows to the disk; all else is encoded when it is asked for.
 func (p *Pipeline) makeDurable(ctx context.Context, s *Snapshot) error {
-	for _, sink := range p.sinks {
-		name := sink.partName()
-		i := slices.IndexFunc(s.Items, func(i Item) bool { return i.Name == name })
-		if _, err := s.Items[i].EncodeContext(ctx); err != nil {
+	for _, i := range s.Items {
+		if !p.ofSink(i) {
+			continue
+		}
+		if _, err := i.EncodeContext(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofSink says whether an item is that of a sink which writes.
+func (p *Pipeline) ofSink(i Item) bool {
+	return slices.ContainsFunc(p.sinks, func(s sinkPart) bool { return s.partName() == i.Name })
 }
 
 // add keeps a checkpoint, which may have been overtaken by later ones, and drops the oldest if there are too many.

@@ -28,7 +28,8 @@
 //  5. A run that adopts a cut and goes on gives the output that an uninterrupted run gives, with however many subtasks.
 //  6. With one subtask a result depends on the records and their order alone, not on time, goroutines or batching; except where
 //     a trigger, timer or time to live asks for processing time, which comes from [Config].Clock alone. With several, records of
-//     one key that come from one subtask keep their order.
+//     one key that come from one subtask keep their order. A run that goes back to a checkpoint in its middle
+//     ([Checkpoints.Restore]) depends on that moment too.
 //  7. A watermark never goes back. A record that no window takes is counted ([Progress].Windows), and can be read
 //     ([WindowedStream.WithLateOutput]).
 //
@@ -57,7 +58,9 @@
 //   - One slow record makes every task stand still: a cut that finds a task inside a record lets the others go on after 1 ms, and
 //     takes that task's share first the next time; after 4 times it holds on.
 //   - A cut from inside a record waits for that record: its [Context] shows where it comes from. With one subtask it is taken at
-//     once; with several it is refused ([ErrInRecord]), and [Pipeline.Request] takes it at the record's end.
+//     once; with several it is refused ([ErrInRecord]), and [Pipeline.Request] takes it at the record's end. The same goes for
+//     checkpoints, for going back to one ([Checkpoints.Restore]), and for queries ([Lookup], [Scan]).
+//   - Two subtasks look up each other's keys from inside their records: refused, a record reads the keys of its own subtask.
 //   - A source blocks in Collect, holding its emission lock, while a cut is wanted: a cut takes no emission lock.
 //   - A sink's write waits for the disk while a cut is wanted: files are written between records, under a lock of their own that
 //     nothing takes inside the checkpoint lock.

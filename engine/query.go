@@ -27,7 +27,9 @@ func Lookup[V any, K comparable](ctx context.Context, p *Pipeline, name string, 
 }
 
 // lookup reads from one execution; again says that another has taken over meanwhile.
-func lookup[V any, K comparable](ctx context.Context, p *Pipeline, e *execution, name string, key K) (v V, ok, again bool, err error) {
+func lookup[V any, K comparable](
+	ctx context.Context, p *Pipeline, e *execution, name string, key K,
+) (v V, ok, again bool, err error) {
 	shares, err := sharesOf[K, V](e, name)
 	if err != nil {
 		return v, false, false, err

@@ -13,13 +13,14 @@ import (
 //   - Watermarks are played back: each stream has that of the checkpoint, and is idle if it was and none of its records waits.
 //     Operators hear of a watermark again once it is above what they have heard; for them time never goes back.
 //   - Functions of [RegisterSnapshotSource] get their bytes back.
-//   - The content of windows is only shown ([Pipeline.Mirror]). Windows, positions of sources, what is under way between subtasks,
+//   - The content of windows is only shown ([Pipeline.Mirror]). Windows, positions of sources, what is under way between subtasks
 //     and rows of sinks stay: records that have been processed do not come again. To process them again, with each row
 //     once, adopt the checkpoint in a new pipeline ([Snapshot.Encode], [Pipeline.Restore]).
 //
 // It is taken whole: after an error nothing has changed, except that functions of [RegisterSnapshotSource] may have been called.
 // ErrNoCheckpoint is the error of an id that is not kept. It waits and is refused as [Pipeline.Cut] does and is. From inside a
-// record, where that has the only subtask, it takes effect at once: what the record reads and writes after it is the restored state.
+// record, where that has the only subtask, it takes effect at once: what the record reads and writes after it is the restored
+// state.
 //
 // The stream stands still meanwhile: reading a checkpoint back takes time for every key.
 func (c *Checkpoints) Restore(ctx context.Context, id int64) error {
@@ -34,6 +35,7 @@ func (c *Checkpoints) restore(ctx context.Context, id int64) error {
 	if !ok {
 		return fmt.Errorf("%w; kept are %d", ErrNoCheckpoint, c.IDs())
 	}
+	s.Items = slices.DeleteFunc(s.Items, c.pipeline.ofSink)
 	cut, err := s.Encode()
 	if err != nil {
 		return err
