@@ -69,7 +69,7 @@ func (in *sourceInput[T]) ready() bool {
 	return in.closed.Load() || in.ring.tail.Load() != in.head
 }
 
-func (in *sourceInput[T]) quiet() bool { return !in.ready() }
+func (in *sourceInput[T]) quiet() bool { return in.done || !in.ready() }
 
 func (in *sourceInput[T]) absent() bool { return false }
 

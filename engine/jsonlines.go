@@ -50,7 +50,7 @@ func (j JSONLines[T]) Run(_ context.Context, c *Collector[T]) (err error) {
 		return fmt.Errorf("open json lines: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r, err := seekText(f, c.From())
+	r, err := seekText(f, c.From(), c.publish)
 	if err != nil {
 		return fmt.Errorf("seek %s to %d: %w", j.Path, c.From(), err)
 	}
@@ -75,15 +75,17 @@ func (j JSONLines[T]) Run(_ context.Context, c *Collector[T]) (err error) {
 		if err := decode(line, &v); err != nil {
 			return fmt.Errorf("decode %s at offset %d: %w: %w", j.Path, start, ErrLine, err)
 		}
-		if err := c.CollectRecord(Record[T]{Value: v, Timestamp: c.count, Next: lines.offset}); err != nil {
+		if err := c.recordSoon(v, lines.offset); err != nil {
 			return err
 		}
 	}
 }
 
-// seekText gives the text of a plain or gzip file from offset on.
-func seekText(f *os.File, offset int64) (*bufio.Reader, error) {
-	r := bufio.NewReaderSize(f, flushAt)
+// seekText gives the text of a plain or gzip file from offset on. before is called whenever the file is about to be read, which
+// may block if it is a pipe.
+func seekText(f *os.File, offset int64, before func()) (*bufio.Reader, error) {
+	text := announced{f, before}
+	r := bufio.NewReaderSize(text, flushAt)
 	head, err := r.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -97,6 +99,9 @@ func seekText(f *os.File, offset int64) (*bufio.Reader, error) {
 		_, err = io.CopyN(io.Discard, r, offset)
 		return r, noEOF(err)
 	}
+	if offset == 0 {
+		return r, nil // It may be a pipe, which cannot seek.
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -107,8 +112,19 @@ func seekText(f *os.File, offset int64) (*bufio.Reader, error) {
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, err
 	}
-	r.Reset(f)
+	r.Reset(text)
 	return r, nil
+}
+
+// announced calls a function before each read.
+type announced struct {
+	io.Reader
+	before func()
+}
+
+func (a announced) Read(b []byte) (int, error) {
+	a.before()
+	return a.Reader.Read(b)
 }
 
 // noEOF makes an end of the file where none should be an error of its own.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// merge is the watermark of several inputs: the lowest of those that are active. It never goes back.
+// merge is the watermark of several inputs: the lowest of those that are active, or of the idle ones if none is. It never
+// goes back.
 type merge struct {
 	inputs []mergeInput
 	last   int64 // what has been passed on
@@ -29,6 +30,10 @@ func newMerge(inputs int) merge {
 // setMark takes the watermark of one input.
 func (m *merge) setMark(input int, wm int64, out signals) error {
 	in := &m.inputs[input]
+	if !in.idle && in.mark > m.last && wm != MaxWatermark {
+		in.mark = max(in.mark, wm) // Another holds the watermark back, so nothing changes.
+		return nil
+	}
 	in.mark = max(in.mark, wm)
 	in.idle = in.idle && wm != MaxWatermark
 	return m.settle(out)
@@ -43,25 +48,31 @@ func (m *merge) setIdle(input int, idle bool, out signals) error {
 }
 
 // settle passes on what has changed: that all inputs that have not ended are idle, or that one of them is not any more; and
-// the lowest watermark of the active ones. While only idle ones are left it stays where it is.
+// the lowest watermark of the active ones. While there are none it is the lowest of the idle ones: once the last active one has
+// ended, that may be higher than what it held back.
 func (m *merge) settle(out signals) error {
-	least, awake, asleep := MaxWatermark, false, false
+	awake, asleep := MaxWatermark, MaxWatermark // the lowest of each
+	idle := false
 	for _, in := range m.inputs {
-		switch {
-		case in.idle:
-			asleep = true
-		case in.mark != MaxWatermark:
-			awake = true
-			least = min(least, in.mark)
+		if in.idle {
+			idle = true
+			asleep = min(asleep, in.mark)
+		} else {
+			awake = min(awake, in.mark)
 		}
 	}
-	if idle := asleep && !awake; idle != m.idle {
+	idle = idle && awake == MaxWatermark
+	if idle != m.idle {
 		m.idle = idle
 		if err := out.idle(idle); err != nil {
 			return err
 		}
 	}
-	if least <= m.last || asleep && !awake {
+	least := awake
+	if idle {
+		least = asleep
+	}
+	if least <= m.last {
 		return nil
 	}
 	m.last = least

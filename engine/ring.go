@@ -108,6 +108,13 @@ func (r *ring[E]) publish() {
 	r.bell.ring()
 }
 
+// show is publish, for who may have nothing new.
+func (r *ring[E]) show() {
+	if r.tail.Load() != r.filled {
+		r.publish()
+	}
+}
+
 // wait returns when there is space, and has seen how much.
 func (r *ring[E]) wait(ctx context.Context) error {
 	for {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 )
 
 // ErrStopped is what [Collector.Collect] returns when the run has ended; the source returns it, or anything else.
@@ -78,18 +77,25 @@ func (c *Collector[T]) CollectRecord(r Record[T]) error {
 	return nil
 }
 
-// collectSoon is Collect for sources that do not block between two records: they may lie unseen until there are some.
-func (c *Collector[T]) collectSoon(v T) error {
+// collectSoon is Collect for sources that do not block between two records: they may lie unseen until there are some, or
+// publish is called.
+func (c *Collector[T]) collectSoon(v T) error { return c.recordSoon(v, c.next+1) }
+
+// recordSoon is collectSoon with an offset.
+func (c *Collector[T]) recordSoon(v T, next int64) error {
 	if c.pace != nil {
-		return c.Collect(v)
+		return c.CollectRecord(Record[T]{Value: v, Timestamp: c.count, Next: next})
 	}
-	if err := c.ring.pushLazily(c.ctx, slot[T]{val: v, ts: c.count, next: c.next + 1}); err != nil {
+	if err := c.ring.pushLazily(c.ctx, slot[T]{val: v, ts: c.count, next: next}); err != nil {
 		return err
 	}
 	c.count++
-	c.next++
+	c.next = next
 	return nil
 }
+
+// publish shows the pipeline what has been collected lazily.
+func (c *Collector[T]) publish() { c.ring.show() }
 
 // From reads a source into g. One task reads it; with several subtasks ([Graph.SetParallelism]) the sources of a graph are
 // dealt out to them in turn.
@@ -174,54 +180,4 @@ func (s seqSource[T]) Run(_ context.Context, c *Collector[T]) error {
 		}
 	}
 	return nil
-}
-
-// Throttle limits src to perSecond records a second, evenly spaced. Zero or less means no limit.
-func Throttle[T any](src Source[T], perSecond float64) Source[T] {
-	if src == nil || perSecond <= 0 {
-		return src
-	}
-	return throttled[T]{src, perSecond}
-}
-
-type throttled[T any] struct {
-	Source[T]
-	perSecond float64
-}
-
-func (s throttled[T]) Run(ctx context.Context, c *Collector[T]) error {
-	c.pace = &pacer{perSecond: s.perSecond, start: time.Now()}
-	return s.Source.Run(ctx, c)
-}
-
-// Validate is that of the source behind.
-func (s throttled[T]) Validate() error {
-	if v, ok := s.Source.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
-}
-
-// pacer spaces records evenly. It catches up after a pause, so that the mean rate holds.
-type pacer struct {
-	perSecond float64
-	start     time.Time
-	n         int64
-}
-
-func (p *pacer) wait(ctx context.Context) error {
-	due := p.start.Add(time.Duration(float64(p.n) / p.perSecond * float64(time.Second)))
-	p.n++
-	d := time.Until(due)
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

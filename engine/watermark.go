@@ -92,7 +92,7 @@ func (silent) Resume(int64)   {}
 // the stream had before are replaced. The watermark is part of the cut as "watermark-N".
 func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T] {
 	g := s.graph()
-	op := g.operator("event-time", "timestamp function failed")
+	op := g.operator("event-time", "timestamp or watermark failed")
 	g.need(op, "strategy", strategy.New != nil)
 	g.fail(op.name, strategy.err)
 	if strategy.idleAfter > 0 && g.cfg.Clock == nil {
@@ -104,7 +104,9 @@ func EventTime[T any](s Stream[T], f func(T) int64, strategy Strategy) Stream[T]
 			scope: t.scope(t.exec.name(e.n, "watermark")), fresh: strategy.New,
 			last: MinWatermark, passed: MinWatermark, idleAfter: strategy.idleAfter, out: out,
 		}
-		h.renew()
+		if h.renew(); h.gen == nil {
+			t.exec.fail(fmt.Errorf("%s: generator: %w", op.name, ErrNil))
+		}
 		h.publish()
 		h.inputs = s.connect(t, &eventTimeOp[T]{task: t, op: op, f: f, watermarkOp: h, out: out})
 		if !allAbsent(h.inputs) {
@@ -139,6 +141,7 @@ func (o *eventTimeOp[T]) record(v T, ts int64) error {
 	if o.bounded != nil && ts <= o.bounded.max { // the usual generator, and nothing new
 		return nil
 	}
+	o.task.at = o.op
 	o.gen.Observe(ts)
 	// The greatest watermark means the end of the input, which only the source can tell.
 	if wm := min(o.gen.Current(), MaxWatermark-1); wm > o.last {
@@ -157,6 +160,7 @@ func (o *eventTimeOp[T]) watermark(wm int64) error {
 		return nil
 	}
 	o.last, o.passed = wm, wm
+	o.asleep, o.told = false, false // What has ended is not idle.
 	return o.out.watermark(wm)
 }
 
@@ -179,8 +183,8 @@ type watermarkOp struct {
 	told   bool
 
 	idleAfter int64 // 0: never
-	since     int64 // processing time of the last record, or when waiting for one began
-	waiting   bool  // since is set
+	due       int64 // processing time at which the stream is idle if nothing comes
+	waiting   bool  // due is set
 	inputs    []input
 	out       signals
 }
@@ -223,7 +227,7 @@ func (h *watermarkOp) tell() error {
 
 // awake notes that a record has come.
 func (h *watermarkOp) awake(t *task) error {
-	h.since, h.waiting = t.cfg.Clock(), true
+	h.due, h.waiting = addTime(t.cfg.Clock(), h.idleAfter), true
 	h.asleep = false
 	return h.tell()
 }
@@ -240,21 +244,24 @@ func (h *watermarkOp) next() int64 {
 	case !h.waiting:
 		return math.MinInt64 // to be told the time
 	}
-	return addTime(h.since, h.idleAfter)
+	return h.due
 }
 
-// advance marks the stream idle, or as a restore has said. A stream whose records wait, since the task is busy with others,
-// is not idle.
+// advance marks the stream idle, or as a restore has said. A stream whose records wait, since the task is busy with others, is
+// not: it is looked at again a moment later, when they may have come, or may have been those that a filter drops.
 func (h *watermarkOp) advance(now int64) error {
-	idle := h.waiting
-	if h.told != h.asleep {
-		idle = h.asleep
-	}
+	quiet := true
 	for _, in := range h.inputs {
-		idle = idle && in.quiet()
+		quiet = quiet && in.quiet()
 	}
-	if h.asleep = idle; !idle {
-		h.since, h.waiting = now, true
+	switch {
+	case h.told != h.asleep && !(h.asleep && quiet), !h.waiting:
+		h.asleep = h.asleep && quiet
+		h.due, h.waiting = addTime(now, h.idleAfter), true
+	case quiet:
+		h.asleep = true
+	default:
+		h.due = addTime(now, 1)
 	}
 	return h.tell()
 }
