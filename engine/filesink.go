@@ -122,7 +122,7 @@ func (o *fileSink) open(context.Context) error {
 
 func (o *fileSink) full() bool { return o.parts.buffered() >= flushAt }
 
-func (o *fileSink) flush() error { return o.wrap(o.parts.flush()) }
+func (o *fileSink) flush(context.Context) error { return o.wrap(o.parts.flush()) }
 
 func (o *fileSink) close() error { return o.wrap(o.parts.close()) }
 

@@ -22,7 +22,7 @@ type sinkPart interface {
 	// full says whether flush would do something worth doing; it is asked between records.
 	full() bool
 	// flush writes what waits in memory.
-	flush() error
+	flush(ctx context.Context) error
 	close() error
 	completed(ctx context.Context, id int64) error
 	aborted(ctx context.Context, id int64) error

@@ -233,7 +233,7 @@ func (t *task) flush() error {
 		if !s.full() {
 			continue
 		}
-		if err := s.flush(); err != nil {
+		if err := s.flush(t.exec.ctx); err != nil {
 			return err
 		}
 	}
