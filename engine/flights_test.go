@@ -1,9 +1,10 @@
 package engine_test
 
 import (
-	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,14 +19,19 @@ type flightCell struct {
 	Start, End int64
 }
 
-// countFlights is the last result of each window of each airport, and how many records were too late.
-func countFlights(t *testing.T, all []flight, a window.Assigner, bound, lateness time.Duration) (map[flightCell]int64, int64) {
+// countFlights is the last result of each window of each airport, and how many records were too late; with one subtask or more.
+func countFlights(
+	t *testing.T, all []flight, a window.Assigner, bound, lateness time.Duration, subtasks int,
+) (map[flightCell]int64, int64) {
 	t.Helper()
-	g := engine.New(engine.Config{})
+	g := engine.New(engine.Config{Parallelism: subtasks})
 	timed := engine.EventTime(engine.From(g, engine.Slice(all)), func(f flight) int64 { return f.TS }, engine.Bounded(bound))
 	w := engine.Window(engine.KeyBy(timed, func(f flight) string { return f.Origin }), a).WithLateness(lateness)
 	got := map[flightCell]int64{}
+	var mu sync.Mutex
 	engine.ForEach(engine.CountWindow(w), func(_ engine.Context, r engine.Result[string, int64]) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if was, again := got[flightCell{r.Key, r.Window.Start, r.Window.End}]; again && (lateness == 0 || was >= r.Value) {
 			t.Errorf("%v of %s came again with %d after %d", r.Window, r.Key, r.Value, was)
 		}
@@ -39,71 +45,142 @@ func countFlights(t *testing.T, all []flight, a window.Assigner, bound, lateness
 	return got, p.Progress().LateDropped
 }
 
-// Twenty thousand real records in overlapping windows, with delay and lateness below and above their disorder of 491 minutes,
-// against a plain program.
-func TestFlightsInSlidingWindows(t *testing.T) {
+// delays are watermarks and lateness below and above the flights' disorder of 491 minutes.
+var delays = []struct {
+	name            string
+	bound, lateness time.Duration
+	late            bool
+}{
+	{"no lateness needed", 491 * time.Minute, 0, false},
+	{"lateness makes up for the delay", time.Minute, 490 * time.Minute, false},
+	{"both are too short together", time.Minute, time.Hour, true},
+	{"watermarks alone", 0, 0, true},
+}
+
+// againstPlain compares twenty thousand real records in windows with a plain program that gets the records one by one, and how
+// far event time has come when it does: all before now is there.
+func againstPlain(t *testing.T, a window.Assigner, plain func(lateness int64) plainFlights) {
 	all := decodeFlights(t, flightText(t))
-	const hour = int64(time.Hour / time.Millisecond)
-	for _, c := range []struct {
-		name            string
-		bound, lateness time.Duration
-		late            bool
-	}{
-		{"no lateness needed", 491 * time.Minute, 0, false},
-		{"lateness makes up for the delay", time.Minute, 490 * time.Minute, false},
-		{"both are too short together", time.Minute, time.Hour, true},
-		{"watermarks alone", 0, 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			want, late, top := map[flightCell]int64{}, int64(0), int64(-1<<62)
-			for _, f := range all {
-				placed := false
-				// Event time when f comes: all before top-bound is there.
-				now := top - c.bound.Milliseconds()
-				for start := f.TS - f.TS%hour; start > f.TS-6*hour; start -= hour {
-					if start+6*hour+c.lateness.Milliseconds() > now {
-						want[flightCell{f.Origin, start, start + 6*hour}]++
-						placed = true
-					}
+	for _, c := range delays {
+		for _, subtasks := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s, %d subtasks", c.name, subtasks), func(t *testing.T) {
+				p, top := plain(c.lateness.Milliseconds()), int64(-1<<62)
+				for _, f := range all {
+					p.add(f, top-c.bound.Milliseconds())
+					top = max(top, f.TS)
 				}
-				if !placed {
-					late++
+				want, late := p.end()
+				got, dropped := countFlights(t, all, a, c.bound, c.lateness, subtasks)
+				if d := gocmp.Diff(want, got); d != "" || dropped != late {
+					t.Error(late, dropped, d)
 				}
-				top = max(top, f.TS)
-			}
-			got, dropped := countFlights(t, all, window.Sliding(6*time.Hour, time.Hour), c.bound, c.lateness)
-			if !maps.Equal(want, got) || dropped != late {
-				t.Error(len(want), len(got), late, dropped)
-			}
-			if whole := !slices.ContainsFunc(slices.Collect(maps.Values(got)), func(n int64) bool { return n < 1 }); !whole {
-				t.Error("an empty window was emitted")
-			}
-			if !c.late && late > 0 {
-				t.Error(late, "records late")
-			}
-		})
+				if !c.late && late > 0 {
+					t.Error(late, "records late")
+				}
+				if slices.Contains(slices.Collect(maps.Values(got)), 0) {
+					t.Error("an empty window was emitted")
+				}
+			})
+		}
 	}
 }
 
-// The same in sessions, in which nothing is late.
-func TestFlightsInSessions(t *testing.T) {
-	all := decodeFlights(t, flightText(t))
-	const gap = int64(20 * time.Minute / time.Millisecond)
-	got, late := countFlights(t, all, window.Session(20*time.Minute), 491*time.Minute, 0)
-	byAirport := slices.Clone(all)
-	slices.SortStableFunc(byAirport, func(a, b flight) int {
-		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.TS, b.TS))
-	})
-	want := map[flightCell]int64{}
-	for i := 0; i < len(byAirport); {
-		end := i + 1
-		for end < len(byAirport) && byAirport[end].Origin == byAirport[i].Origin && byAirport[end].TS-byAirport[end-1].TS < gap {
-			end++
+// plainFlights counts flights without an engine.
+type plainFlights interface {
+	add(f flight, now int64)
+	end() (counts map[flightCell]int64, late int64)
+}
+
+const hourMS = int64(time.Hour / time.Millisecond)
+
+// plainSliding is windows of size every slide.
+type plainSliding struct {
+	size, slide, lateness int64
+	counts                map[flightCell]int64
+	late                  int64
+}
+
+func (p *plainSliding) add(f flight, now int64) {
+	placed := false
+	for start := f.TS - f.TS%p.slide; start > f.TS-p.size; start -= p.slide {
+		if start+p.size+p.lateness > now {
+			p.counts[flightCell{f.Origin, start, start + p.size}]++
+			placed = true
 		}
-		want[flightCell{byAirport[i].Origin, byAirport[i].TS, byAirport[end-1].TS + gap}] = int64(end - i)
-		i = end
 	}
-	if d := gocmp.Diff(want, got); d != "" || late != 0 {
-		t.Error(d, late)
+	if !placed {
+		p.late++
 	}
+}
+
+func (p *plainSliding) end() (map[flightCell]int64, int64) { return p.counts, p.late }
+
+func TestFlightsInTumblingWindows(t *testing.T) {
+	againstPlain(t, window.Tumbling(3*time.Hour), func(lateness int64) plainFlights {
+		return &plainSliding{3 * hourMS, 3 * hourMS, lateness, map[flightCell]int64{}, 0}
+	})
+}
+
+func TestFlightsInSlidingWindows(t *testing.T) {
+	againstPlain(t, window.Sliding(6*time.Hour, time.Hour), func(lateness int64) plainFlights {
+		return &plainSliding{6 * hourMS, hourMS, lateness, map[flightCell]int64{}, 0}
+	})
+}
+
+// plainSessions is sessions of airports, shown when they end and again with each record that is late but not too late.
+type plainSessions struct {
+	gap, lateness int64
+	open          map[string][]plainSession
+	shown         map[flightCell]int64
+	late          int64
+}
+
+type plainSession struct {
+	start, end, n int64
+	shown         bool
+}
+
+func (p *plainSessions) add(f flight, now int64) {
+	p.pass(f.Origin, now)
+	s := plainSession{start: f.TS, end: f.TS + p.gap, n: 1}
+	apart := p.open[f.Origin][:0:0]
+	for _, o := range p.open[f.Origin] {
+		if o.start < f.TS+p.gap && f.TS < o.end {
+			s = plainSession{min(s.start, o.start), max(s.end, o.end), s.n + o.n, false}
+			continue
+		}
+		apart = append(apart, o)
+	}
+	if s.end+p.lateness <= now { // it has met none, since all that are open end later
+		p.late++
+		return
+	}
+	if s.end <= now {
+		p.shown[flightCell{f.Origin, s.start, s.end}], s.shown = s.n, true
+	}
+	p.open[f.Origin] = append(apart, s)
+}
+
+// pass shows what has ended at an airport, and forgets what has expired.
+func (p *plainSessions) pass(origin string, now int64) {
+	list := p.open[origin]
+	for i := range list {
+		if s := &list[i]; s.end <= now && !s.shown {
+			p.shown[flightCell{origin, s.start, s.end}], s.shown = s.n, true
+		}
+	}
+	p.open[origin] = slices.DeleteFunc(list, func(s plainSession) bool { return s.end+p.lateness <= now })
+}
+
+func (p *plainSessions) end() (map[flightCell]int64, int64) {
+	for origin := range p.open {
+		p.pass(origin, 1<<62)
+	}
+	return p.shown, p.late
+}
+
+func TestFlightsInSessions(t *testing.T) {
+	againstPlain(t, window.Session(20*time.Minute), func(lateness int64) plainFlights {
+		return &plainSessions{20 * hourMS / 60, lateness, map[string][]plainSession{}, map[flightCell]int64{}, 0}
+	})
 }
