@@ -78,6 +78,7 @@ func TestCollectEndsWithTheErrorOfTheRun(t *testing.T) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	endless := engine.From(engine.New(engine.Config{}), engine.Generate(engine.Endless, func(i int64) int64 { return i }))
 	n := 0
 	for _, err := range engine.Collect(ctx, endless) {
