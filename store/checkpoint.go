@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/tidemark-stream/tidemark/events"
 )
@@ -44,6 +45,13 @@ func (c *Checkpoint) Complete() { c.Completed = true }
 func (c *Checkpoint) String() string {
 	return fmt.Sprintf("checkpoint id=%v ts=%d completed=%t version=%d entries=%d",
 		c.ID, c.Timestamp, c.Completed, c.Version, len(c.State))
+}
+
+// Head returns a copy without the state.
+func (c *Checkpoint) Head() *Checkpoint {
+	head := *c
+	head.State, head.Extra = nil, maps.Clone(c.Extra)
+	return &head
 }
 
 // Clone returns a deep copy, or an error that wraps [ErrInvalid] if the state holds what JSON cannot. Values come out

@@ -49,6 +49,9 @@ func (s *Store) completeOnce(
 	if done, err = s.swap(id, old, b); err != nil || !done {
 		return nil, false, err
 	}
+	if merge != nil {
+		return cp.Head(), true, nil
+	}
 	cp, err = store.DecodeRecord("checkpoint "+id.String(), id, b, s.opts.MaxRecord)
 	return cp, true, err
 }

@@ -28,7 +28,11 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 		},
 		"complete true: <nil>": func(ctx context.Context, j store.JobStore) (any, error) {
 			cp, err := j.Complete(ctx, 3, func(cp *store.Checkpoint) error { cp.State["k"] = 1; return nil })
-			return cp.Completed && cp.State["k"] == int64(1), err
+			if err != nil {
+				return false, err
+			}
+			stored, err := j.Load(ctx, 3)
+			return err == nil && cp.Completed && stored.Completed && stored.State["k"] == int64(1), err
 		},
 		"delete true: <nil>": func(ctx context.Context, j store.JobStore) (any, error) { return j.Delete(ctx, 3) },
 	} {

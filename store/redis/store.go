@@ -164,10 +164,7 @@ func (s *Store) Complete(
 		}
 		cp.ID, cp.Completed = id, true
 		rec, err := s.encode(cp)
-		if err != nil {
-			return nil, err
-		}
-		result, err = s.decode(id, &image{exists: true, raw: rec.raw}) // merge may keep what it put in
+		result = cp.Head() // merge may keep what it put in
 		return rec, err
 	})
 	if err != nil {

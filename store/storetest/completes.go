@@ -35,13 +35,16 @@ func completeRules() []rule {
 		}},
 		{"merge sees the record and its changes are written", func(t *testing.T, s Subject) {
 			put(t, s.Store, 1, 5, false)
-			_, err := s.Store.Complete(t.Context(), 1, func(cp *store.Checkpoint) error {
+			done, err := s.Store.Complete(t.Context(), 1, func(cp *store.Checkpoint) error {
 				equal(t, "completed in merge", cp.Completed, false)
 				cp.State["k"] = "v"
 				cp.ID, cp.Completed = 99, false // neither is merge's to decide
 				return nil
 			})
 			ok(t, "complete", err)
+			equal(t, "id", done.ID, 1)
+			equal(t, "completed", done.Completed, true)
+			equal(t, "entries that are not read back", len(done.State), 0)
 			cp := load(t, s.Store, 1)
 			equal(t, "state", cp.State["k"], any("v"))
 			equal(t, "completed", cp.Completed, true)
