@@ -28,13 +28,13 @@ type bucket[Acc any] struct {
 // buckets is the state of a window operator: every open bucket, and which to emit next.
 type buckets[K comparable, Acc any] struct {
 	scope
-	assigner string
-	table    *state.Table[bucketKey[K], bucket[Acc]]
-	wm       int64
-	seq      uint64
-	open     []pane[K] // by end, then start; an index of the table, not part of the cut
-	due      int64     // the last moment of the first of them, else window.Never
-	spare    []K       // the keys of the last emitted pane, to be used again
+	kind  string // the assigner, and how its windows are kept
+	table *state.Table[bucketKey[K], bucket[Acc]]
+	wm    int64
+	seq   uint64
+	open  []pane[K] // by end, then start; an index of the table, not part of the cut
+	due   int64     // the last moment of the first of them, else window.Never
+	spare []K       // the keys of the last emitted pane, to be used again
 }
 
 // pane is one open window with its keys in the order of their first record.
@@ -52,9 +52,9 @@ func (b *buckets[K, Acc]) remember(k bucketKey[K]) {
 	if !found {
 		b.open = slices.Insert(b.open, i, pane[K]{Window: w, keys: b.spare})
 		b.spare = nil
+		b.due = b.open[0].MaxTimestamp()
 	}
 	b.open[i].keys = append(b.open[i].keys, k.Key)
-	b.due = b.open[0].MaxTimestamp()
 }
 
 // next takes the first window off the index.
@@ -68,15 +68,19 @@ func (b *buckets[K, Acc]) next() pane[K] {
 	return p
 }
 
-// cut gives the buckets. Behind the table, the manifest has: assigner | watermark as a signed varint.
+// cut gives the buckets. Behind the table, the manifest has: kind | watermark as a signed varint.
 func (b *buckets[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
 	f := b.table.Freeze()
-	manifest := binary.AppendVarint(appendString(f.AppendManifest(nil), b.assigner), b.wm)
+	manifest := binary.AppendVarint(appendString(f.AppendManifest(nil), b.kind), b.wm)
 	return tableItems(b.scope, f, manifest), nil
 }
 
 func (b *buckets[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
-	tail := windowTail{kind: b.assigner, wm: MaxWatermark}
+	return b.loadWith(items, mode, windowTail{kind: b.kind, wm: MaxWatermark}, func() { b.rebuild(b.inOrder()) })
+}
+
+// loadWith calls index when the buckets are in place.
+func (b *buckets[K, Acc]) loadWith(items *items, mode RestoreMode, tail windowTail, index func()) (func(), error) {
 	table, err := loadTable(items, b.scope, b.table, tail.decode, func(k bucketKey[K], v bucket[Acc]) Entry {
 		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
@@ -86,41 +90,53 @@ func (b *buckets[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 	return func() {
 		if mode == Adopt {
 			b.table, b.wm = table, tail.wm
-			b.index()
+			index()
 		}
 	}, nil
 }
 
 // windowTail is what follows the table in the manifest of a window operator; of several subtasks, the lowest watermark.
 type windowTail struct {
-	kind string
-	wm   int64
+	kind  string
+	wm    int64
+	level bool // all must have the same
+	some  bool // one has been read
 }
 
 func (w *windowTail) decode(rest []byte) error {
 	d := &decoder{b: rest}
-	stored := d.string()
-	w.wm = min(w.wm, d.varint())
+	stored, wm := d.string(), d.varint()
 	if err := d.finish(); err != nil {
 		return err
 	}
 	if stored != w.kind {
 		return fmt.Errorf("stored windows are %s, now %s: %w", stored, w.kind, state.ErrSchema)
 	}
+	if w.level && w.some && wm != w.wm {
+		return fmt.Errorf("stored subtasks have come to %d and %d: %w", w.wm, wm, ErrCorrupt)
+	}
+	w.wm, w.some = min(w.wm, wm), true
 	return nil
 }
 
-// index rebuilds the order of emission from the buckets.
-func (b *buckets[K, Acc]) index() {
-	type numbered struct {
-		key bucketKey[K]
-		seq uint64
-	}
-	var all []numbered
+// numbered is a bucket with its order of creation.
+type numbered[K comparable] struct {
+	key bucketKey[K]
+	seq uint64
+}
+
+// inOrder lists the buckets in the order of their creation.
+func (b *buckets[K, Acc]) inOrder() []numbered[K] {
+	var all []numbered[K]
 	for k, v := range b.table.All() {
-		all = append(all, numbered{k, v.Seq})
+		all = append(all, numbered[K]{k, v.Seq})
 	}
-	slices.SortFunc(all, func(x, y numbered) int { return cmp.Compare(x.seq, y.seq) })
+	slices.SortFunc(all, func(x, y numbered[K]) int { return cmp.Compare(x.seq, y.seq) })
+	return all
+}
+
+// rebuild makes the order of emission.
+func (b *buckets[K, Acc]) rebuild(all []numbered[K]) {
 	b.open, b.seq, b.due = nil, 0, window.Never
 	for _, n := range all {
 		b.remember(n.key)

@@ -18,8 +18,9 @@ type windowOp[K comparable, T, Acc, Out any] struct {
 	strays   *strays[T]
 	windows  []window.Window // scratch
 	hash     func(K) uint64
-	single   bool // a moment lies in one window at most
-	exact    bool // == tells keys apart
+	single   bool  // a moment lies in one window at most
+	exact    bool  // == tells keys apart
+	reach    int64 // for how long after its end a bucket is needed, in milliseconds
 	recent   recent[K, Acc]
 }
 
@@ -35,18 +36,25 @@ type recent[K comparable, Acc any] struct {
 func newWindowOp[K comparable, T, Acc, Out any](
 	t *task, scope scope, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
 ) *windowOp[K, T, Acc, Out] {
+	o := makeWindowOp(t, scope, w, fold, out)
+	t.exec.register(&o)
+	return &o
+}
+
+// makeWindowOp makes an operator that is not part of the cut yet.
+func makeWindowOp[K comparable, T, Acc, Out any](
+	t *task, scope scope, w WindowedStream[K, T], fold folding[K, T, Acc, Out], out *output[Out],
+) windowOp[K, T, Acc, Out] {
 	hash := state.Hasher(w.k.keys)
-	o := &windowOp[K, T, Acc, Out]{
+	return windowOp[K, T, Acc, Out]{
 		emitter: newEmitter(t, w.op, out), fold: fold, assigner: w.assigner,
 		hash: hash, single: apart(w.assigner), exact: w.k.keys.Exact(),
 		buckets: buckets[K, Acc]{
-			scope: scope, assigner: w.assigner.String(), wm: MinWatermark, due: window.Never,
+			scope: scope, kind: w.assigner.String(), wm: MinWatermark, due: window.Never,
 			table: state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.buckets),
 		},
+		strays: newStrays(t, w.op.name, w.late),
 	}
-	o.strays = newStrays(t, w.op.name, w.late)
-	t.exec.register(o)
-	return o
 }
 
 // apart says whether no two windows of an assigner share a moment.
@@ -78,7 +86,7 @@ func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 	}
 	late, hash := true, o.hash(key)
 	for _, w := range o.windows {
-		if w.MaxTimestamp() > o.wm {
+		if w.MaxTimestamp()+o.reach > o.wm {
 			late = false
 			o.gather(hash, bucketKey[K]{key, w.Start, w.End}, v, ts)
 		}
@@ -129,6 +137,11 @@ func (o *windowOp[K, T, Acc, Out]) watermark(wm int64) error {
 			return err
 		}
 	}
+	return o.pass(wm)
+}
+
+// pass hands a watermark on.
+func (o *windowOp[K, T, Acc, Out]) pass(wm int64) error {
 	if err := o.out.watermark(wm); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type plan struct {
 	queue     int
 	union     bool // the late records come together with the others
 	raw       bool // windows of raw elements instead of an aggregate
+	sums      bool // an aggregate that needs no list
 	shape     func(p plan) window.Assigner
 	trigger   window.Trigger // nil: the assigner's own
 	lateness  time.Duration
@@ -52,6 +53,7 @@ func drawPlan(t *rapid.T) plan {
 		shape: rapid.SampledFrom([]func(p plan) window.Assigner{
 			func(p plan) window.Assigner { return window.Tumbling(p.size).WithOffset(p.offset) },
 			func(p plan) window.Assigner { return window.Sliding(p.size, p.size/2+ms) },
+			func(p plan) window.Assigner { return window.Sliding(3*p.size, p.size) }, // in slices, if sums
 			func(p plan) window.Assigner { return window.Session(p.size) },
 			func(plan) window.Assigner { return window.Global() },
 			func(p plan) window.Assigner { return window.Count(p.size.Milliseconds()%7 + 1) },
@@ -69,6 +71,7 @@ func drawPlan(t *rapid.T) plan {
 		groups:    rapid.IntRange(1, 9).Draw(t, "groups"),
 		queue:     rapid.IntRange(1, 16).Draw(t, "queue"),
 		raw:       rapid.Bool().Draw(t, "raw"),
+		sums:      rapid.Bool().Draw(t, "sums"),
 		union:     rapid.Bool().Draw(t, "union"),
 		threshold: rapid.Int64Range(-5, 0).Draw(t, "threshold"),
 	}
@@ -133,7 +136,9 @@ func (p plan) graph(h hooks, sink func(engine.Stream[string])) *engine.Graph {
 	late := engine.NewSideOutput[event]("late")
 	w := p.windows(engine.KeyBy(sums, func(e event) string { return e.Key })).WithLateOutput(late)
 	var rows engine.Stream[string]
-	if p.raw {
+	if p.sums {
+		rows = sumText(w)
+	} else if p.raw {
 		rows = engine.ApplyWindow(w, func(_ engine.Context, k string, w window.Window, all []event, emit func(string)) error {
 			emit(fmt.Sprintf("%q %v", k, w))
 			emit(fmt.Sprint(all))

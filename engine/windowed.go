@@ -88,13 +88,17 @@ type Aggregation[T, Acc, R any] struct {
 	Add func(acc Acc, v T) Acc
 	// Result turns the accumulator into the window's value when the window is emitted.
 	Result func(acc Acc) R
-	// Merge combines the accumulators of two windows of a key that have grown together, that of the older one first. Only
-	// assigners that merge need it.
+	// Merge combines the accumulators of two windows of a key that have grown together, that of the older one first. Assigners
+	// that merge need it. Windows that overlap use it to take in each record once: see [Aggregate].
 	Merge func(older, newer Acc) Acc
 }
 
 // Aggregate folds each window of each key. The result carries the latest timestamp among the window's records.
 // The accumulators are part of the cut as "window-N"; Acc must be of a type that [state.CodecOf] accepts.
+//
+// Windows that slide by a part of their size are put together of slices as long as the slide, which needs a Merge, and an Acc
+// without slices, maps and pointers. So there Merge must come to what adding the records one by one does, whatever their
+// order between slices. Without Merge each record is added to every window that it belongs to, in the order of arrival.
 func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregation[T, Acc, R]) Stream[Result[K, R]] {
 	w.k.graph().need(w.op, "aggregation function", a.Add != nil && a.Result != nil)
 	return windowed(w, folding[K, T, Acc, Result[K, R]]{
@@ -107,7 +111,7 @@ func Aggregate[K comparable, T, Acc, R any](w WindowedStream[K, T], a Aggregatio
 }
 
 // ReduceWindow combines the records of each window of each key; the first record stands for itself. Where windows grow
-// together, f combines what they have come to.
+// together, or overlap (see [Aggregate]), f combines what their parts have come to.
 func ReduceWindow[K comparable, T any](w WindowedStream[K, T], f func(acc, v T) T) Stream[Result[K, T]] {
 	w.k.graph().need(w.op, "reduce function", f != nil)
 	type reduced struct {
@@ -190,6 +194,9 @@ func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], f folding[K
 		scope := t.scope(t.exec.name(s.n, "window"))
 		if merges || w.custom || w.lateness > 0 {
 			return w.k.connect(t, newTriggerOp(t, scope, w, f, out))
+		}
+		if slice, ok := sliceable(w, f); ok {
+			return w.k.connect(t, newSlicedOp(t, scope, w, slice, f, out))
 		}
 		return w.k.connect(t, newWindowOp(t, scope, w, f, out))
 	}

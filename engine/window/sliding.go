@@ -48,6 +48,12 @@ func (s SlidingAssigner) Append(dst []Window, ts int64) []Window {
 // Overlaps says whether a moment may lie in several windows.
 func (s SlidingAssigner) Overlaps() bool { return s.slide < s.size }
 
+// Slices gives the windows, one after the other and as long as the slide, that those of s consist of. It says whether they do:
+// if the size is a whole number of slides.
+func (s SlidingAssigner) Slices() (slices TumblingAssigner, whole bool) {
+	return TumblingAssigner{size: s.slide, offset: s.offset}, s.slide > 0 && s.size%s.slide == 0
+}
+
 // Merges says whether windows of this assigner grow together. Sliding ones do not.
 func (SlidingAssigner) Merges() bool { return false }
 
