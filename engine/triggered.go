@@ -117,18 +117,29 @@ func (o *triggerOp[K, T, Acc, Out]) watermark(wm int64) error {
 	if wm < o.wm {
 		return nil
 	}
-	o.wm = wm
-	o.task.at = o.op
-	for o.events.next() <= o.now() && len(o.events.heap) > 0 {
-		if err := o.attend(o.events.pop()); err != nil {
+	// A watermark that is said again, after a restore, fires nothing: what is due waits for time to go on, as it would have.
+	if wm > o.wm {
+		o.wm = wm
+		if err := o.attendAll(); err != nil {
 			return err
 		}
-		o.task.at = o.op
 	}
 	if err := o.out.watermark(wm); err != nil {
 		return err
 	}
 	return o.strays.side.watermark(wm)
+}
+
+// attendAll gives every bucket what is due.
+func (o *triggerOp[K, T, Acc, Out]) attendAll() error {
+	o.task.at = o.op
+	for len(o.events.heap) > 0 && o.events.next() <= o.now() {
+		if err := o.attend(o.events.pop()); err != nil {
+			return err
+		}
+		o.task.at = o.op
+	}
+	return nil
 }
 
 func (o *triggerOp[K, T, Acc, Out]) idle(idle bool) error {
