@@ -148,7 +148,7 @@ func (t *task) park(ctx context.Context, live []input) {
 			return
 		}
 	}
-	if len(live) == 0 {
+	if len(live) == 0 || t.sinksFull() {
 		return
 	}
 	due, stop := t.alarm()

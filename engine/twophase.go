@@ -62,6 +62,7 @@ func ToTwoPhase[T, Txn any](s Stream[T], out TwoPhaseCommit[T, Txn]) Sink {
 		sink := sinkOf(t, key, func() *twoPhaseSink[T, Txn] {
 			return &twoPhaseSink[T, Txn]{name: t.exec.name(key, "commit"), out: out, codec: codec, io: newLock()}
 		})
+		sink.bells = append(sink.bells, t.bell)
 		s.connect(t, &twoPhaseOp[T, Txn]{task: t, sink: sink})
 	})
 	return Sink{g, key}

@@ -152,7 +152,6 @@ func TestAFailedWriteEndsTheRun(t *testing.T) {
 					t.Error(i.Name, err)
 				}
 			}
-			feed(1)
 			err := <-ended
 			ended <- err
 			var op *engine.OperatorError

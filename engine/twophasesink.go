@@ -18,6 +18,7 @@ type twoPhaseSink[T, Txn any] struct {
 	name  string
 	out   TwoPhaseCommit[T, Txn]
 	codec state.Codec[Txn]
+	bells []*bell // of the subtasks
 	transactions[T, Txn]
 
 	broken    atomic.Bool // err is set
@@ -138,7 +139,7 @@ func (o *twoPhaseSink[T, Txn]) write(ctx context.Context, tx *transaction[T, Txn
 	return nil
 }
 
-// giveUp ends the run with an error of Write.
+// giveUp ends the run with an error of Write; a subtask that waits for records is woken to learn of it.
 func (o *twoPhaseSink[T, Txn]) giveUp(ctx context.Context, err error) error {
 	o.err = err
 	o.broken.Store(true)
@@ -146,6 +147,9 @@ func (o *twoPhaseSink[T, Txn]) giveUp(ctx context.Context, err error) error {
 		if tx.begun && !tx.prepared {
 			o.err = errors.Join(o.err, o.call("abort", func() error { return o.out.Abort(ctx, tx.handle) }))
 		}
+	}
+	for _, b := range o.bells {
+		b.ring()
 	}
 	return o.err
 }
