@@ -182,7 +182,7 @@ func (a *attempt) upload(ctx context.Context, s *engine.Snapshot) (events.StateH
 	var refs []*events.ChunkRef
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.cfg.Uploads)
-	encodeErr := a.encode(s, func(p piece) error {
+	encodeErr := a.encode(ctx, s, func(p piece) error {
 		ref := &events.ChunkRef{Name: p.name}
 		refs = append(refs, ref)
 		group.Go(func() error {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ var errPack = errors.New("corrupt pack of items")
 
 // encode serialises the items of a cut one by one and hands on each piece as soon as it is full. Its error is a
 // *refusal, or that of emit.
-func (a *attempt) encode(s *engine.Snapshot, emit func(piece) error) error {
+func (a *attempt) encode(ctx context.Context, s *engine.Snapshot, emit func(piece) error) error {
 	pack := packer{emit: emit}
 	total := int64(0)
 	names := make(map[string]bool, len(s.Items))
@@ -40,7 +41,7 @@ func (a *attempt) encode(s *engine.Snapshot, emit func(piece) error) error {
 			return &refusal{events.DeclinedEncodeFailed, fmt.Errorf("two items are named %q", item.Name)}
 		}
 		names[item.Name] = true
-		data, err := item.Encode()
+		data, err := item.EncodeContext(ctx)
 		if err != nil {
 			return &refusal{events.DeclinedEncodeFailed, err}
 		}
