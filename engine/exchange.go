@@ -168,11 +168,12 @@ func (s *sender[K, T]) recordTime(ts int64) error {
 }
 
 // signal goes to every subtask. Of two of a kind with no record between them the later stands for both: with rising
-// timestamps every record has a watermark behind it, for each of the subtasks.
+// timestamps every record has a watermark behind it, for each of the subtasks. Not so the end of the input: a timer that its own
+// function has set for no later than the watermark before still fires, one for later does not.
 func (s *sender[K, T]) signal(e element[K, T]) {
 	for i := range s.boxes {
 		b := &s.boxes[i]
-		if n := len(b.buf); n > 0 && b.buf[n-1].Kind == e.Kind && (e.Kind == elementWatermark || e.Kind == elementClock) {
+		if n := len(b.buf); n > 0 && b.buf[n-1].Kind == e.Kind && (e.Kind == elementWatermark || e.Kind == elementClock) && e.TS != MaxWatermark {
 			b.buf[n-1].TS = max(b.buf[n-1].TS, e.TS)
 			continue
 		}
