@@ -136,7 +136,8 @@ func (r *reign) observe(l *loop, entry eventlog.Entry, o projection.Outcome) {
 		r.observeStart(l, e, o)
 	case *events.TaskAcked:
 		r.stale = r.stale || o.Kind == projection.Completing
-	case *events.TaskRegistered, *events.TaskRestored, *events.TaskRestoreFailed, *events.TaskFinished, *events.TaskLost:
+	case *events.TaskRegistered, *events.TaskRestored, *events.TaskRestoreFailed, *events.TaskFinished, *events.TaskLeft,
+		*events.TaskLost:
 		if o.Changed() {
 			r.stale, r.tasksStale = true, true
 		}

@@ -37,6 +37,8 @@ func (l *loop) tell(entry eventlog.Entry, o projection.Outcome) {
 			Str("reason", string(e.Reason)).Str("cause", e.Text).Msg("task could not restore")
 	case *events.TaskFinished:
 		l.log.Info().Stringer("task", e.Task).Stringer("checkpoint", e.Checkpoint).Msg("task finished")
+	case *events.TaskLeft:
+		l.log.Info().Stringer("task", e.Task).Int64("attempt", int64(e.Attempt)).Str("cause", e.Text).Msg("task left")
 	case *events.TaskLost:
 		l.log.Warn().Stringer("task", e.Task).Int64("attempt", int64(e.Attempt)).Str("cause", e.Text).Msg("task lost")
 	case *events.RequestRefused:

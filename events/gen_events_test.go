@@ -51,6 +51,8 @@ func genEvent(t *rapid.T, k events.Kind) events.Event {
 		return &events.TaskRestoreFailed{Task: task, Attempt: attempt, Checkpoint: checkpoint, Reason: reason, Text: text, Unknown: u}
 	case events.KindTaskFinished:
 		return &events.TaskFinished{Task: task, Attempt: attempt, Checkpoint: checkpoint, Unknown: u}
+	case events.KindTaskLeft:
+		return &events.TaskLeft{Task: task, Attempt: attempt, Text: text, Unknown: u}
 	case events.KindTaskLost:
 		return &events.TaskLost{Epoch: epoch, Task: task, Attempt: attempt, Text: text, Unknown: u}
 	case events.KindTaskAcked:

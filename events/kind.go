@@ -15,6 +15,7 @@ const (
 	KindTaskRestored         Kind = "task_restored"
 	KindTaskRestoreFailed    Kind = "task_restore_failed"
 	KindTaskFinished         Kind = "task_finished"
+	KindTaskLeft             Kind = "task_left"
 	KindTaskLost             Kind = "task_lost"
 	KindTaskAcked            Kind = "task_acked"
 	KindTaskDeclined         Kind = "task_declined"
@@ -31,7 +32,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindCoordinatorStarted, KindCheckpointRequested, KindAbortRequested, KindWithdrawalRequested, KindRequestRefused,
-		KindCheckpointTriggered, KindTaskRegistered, KindTaskRestored, KindTaskRestoreFailed, KindTaskFinished, KindTaskLost,
+		KindCheckpointTriggered, KindTaskRegistered, KindTaskRestored, KindTaskRestoreFailed, KindTaskFinished, KindTaskLeft, KindTaskLost,
 		KindTaskAcked, KindTaskDeclined, KindCheckpointCompleted, KindCheckpointFailed, KindCheckpointsRetired,
 		KindCheckpointsWithdrawn, KindStateDiscarded, KindLogTrimmed, KindLogGapFound,
 	}
@@ -76,6 +77,8 @@ func newEvent(k []byte) Event { //nolint:funlen // one total switch
 		return &TaskRestoreFailed{Checkpoint: NoCheckpoint}
 	case KindTaskFinished:
 		return &TaskFinished{Checkpoint: NoCheckpoint}
+	case KindTaskLeft:
+		return &TaskLeft{}
 	case KindTaskLost:
 		return &TaskLost{}
 	case KindTaskAcked:

@@ -153,6 +153,8 @@ func TestDecodeRefusesImpossibleData(t *testing.T) {
 		{events.KindTaskFinished, `"task":"flights-0",`, ``, "task is empty"},
 		{events.KindTaskFinished, `"attempt":1,`, ``, "attempt is missing"},
 		{events.KindTaskFinished, `,"checkpoint":0`, ``, "checkpoint is missing"},
+		{events.KindTaskLeft, `"task":"flights-0",`, ``, "task is empty"},
+		{events.KindTaskLeft, `,"attempt":1`, ``, "attempt is missing"},
 		{events.KindTaskLost, `"epoch":1,`, ``, "epoch is missing"},
 		{events.KindTaskLost, `"task":"flights-0",`, ``, "task is empty"},
 		{events.KindTaskLost, `,"attempt":1`, ``, "attempt is missing"},

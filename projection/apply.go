@@ -53,6 +53,8 @@ func (s *State) apply(at stamp, event events.Event) Outcome { //nolint:funlen //
 		return s.taskRestored(e)
 	case *events.TaskRestoreFailed:
 		return s.taskRestoreFailed(at, e)
+	case *events.TaskLeft:
+		return s.taskLeft(at, e)
 	case *events.TaskFinished:
 		return s.taskFinished(at, e)
 	case *events.CheckpointRequested:

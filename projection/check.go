@@ -106,6 +106,7 @@ func (s *State) checkTasks(c *checker) {
 	for id, t := range s.tasks {
 		_, expected := s.index[id]
 		c.want(expected || len(s.expected) == 0, "5: task %s is not expected", id)
+		c.want(!t.sum.Left || t.sum.Phase == TaskIsLost, "13: task %s has left and is %s", id, t.sum.Phase)
 		done := t.sum.Phase == TaskIsFinished
 		c.want(done == (t.end.ack != nil) && done == !t.sum.Finished.IsZero(), "8: task %s is %s", id, t.sum.Phase)
 		if done {

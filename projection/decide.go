@@ -274,6 +274,9 @@ func (s *State) NotReady() string {
 				what = "has not restored yet"
 			case TaskIsLost:
 				what = "is lost"
+				if t.sum.Left {
+					what = "has left"
+				}
 			}
 			what = cmp.Or(t.sum.Doubt.stands(), what)
 		}

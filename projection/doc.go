@@ -62,6 +62,7 @@
 //     a restore point; an abort is open as long as a checkpoint that it marked is live.
 //  11. Nothing is larger than its bound.
 //  12. A withdrawn checkpoint is retired, and what a task doubts is a completed checkpoint that is kept.
+//  13. A task that has left is lost.
 //
 // # Concurrency
 //

@@ -52,6 +52,8 @@ func drawEvent(t *rapid.T, s *projection.State) events.Event {
 		return &events.TaskRestoreFailed{Task: task, Attempt: attempt, Checkpoint: point, Reason: reason}
 	case events.KindTaskFinished:
 		return &events.TaskFinished{Task: task, Attempt: attempt, Checkpoint: id}
+	case events.KindTaskLeft:
+		return &events.TaskLeft{Task: task, Attempt: attempt}
 	case events.KindTaskLost:
 		return &events.TaskLost{Epoch: epoch, Task: task, Attempt: attempt}
 	case events.KindTaskAcked:

@@ -13,7 +13,7 @@ import (
 
 // FoldVersion numbers the rules of the fold together with the layout of a saved one. It rises with each change of either:
 // a state that other rules made is no starting point.
-const FoldVersion = 2
+const FoldVersion = 3
 
 // foldMagic stands before the version, so that foreign bytes are told from an older fold.
 const foldMagic = "tmfold"
@@ -129,6 +129,7 @@ func (c *coder) tasks(s *State) {
 		c.position(&t.sum.Registered)
 		text(c, &t.sum.Host)
 		number(c, &t.sum.PID)
+		c.flag(&t.sum.Left)
 		number(c, &t.sum.Doubt.Checkpoint)
 		number(c, &t.sum.Doubt.Attempt)
 		text(c, &t.sum.Doubt.Reason)

@@ -16,7 +16,7 @@ import (
 // out is what a well-behaved writer would say: the epoch in force, the current attempt, the restore point.
 //
 //	start c1 epoch=1 tasks=a,b | count=3 [interval= pause= timeout= max= retain= queue=]
-//	register a i1        restored a [attempt=]      finished a checkpoint=0 [attempt=]      lost a [attempt=]
+//	register a i1        restored a [attempt=]      finished a checkpoint=0 [attempt=]      lost a [attempt=]      left a [attempt=]
 //	trigger 0 [type=savepoint request=r1 tasks=a:1,b:1 count= timeout=10s joining=ev]
 //	ack 0 a [attempt= epoch= chunks=x,y joining=ev]         decline 0 a [reason=other text=full]
 //	unrestored a [reason=chunk_missing checkpoint=0 attempt=]   withdrawal r1 checkpoint=0 [forced=1 to-nothing=1]
@@ -117,7 +117,7 @@ func (l line) event(s *projection.State) events.Event {
 	switch l.verb {
 	case "start":
 		return l.start(s)
-	case "register", "restored", "unrestored", "finished", "lost":
+	case "register", "restored", "unrestored", "finished", "left", "lost":
 		return l.task(s, epoch)
 	case "trigger":
 		return l.trigger(s, epoch)
@@ -191,6 +191,8 @@ func (l line) task(s *projection.State, epoch events.Epoch) events.Event {
 	switch l.verb {
 	case "register":
 		return &events.TaskRegistered{Task: task, Instance: events.InstanceID(l.word(1))}
+	case "left":
+		return &events.TaskLeft{Task: task, Attempt: attempt}
 	case "lost":
 		return &events.TaskLost{Epoch: epoch, Task: task, Attempt: attempt}
 	case "finished":

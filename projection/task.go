@@ -15,7 +15,7 @@ const (
 	TaskIsRegistered TaskPhase = iota + 1 // it knows its restore point and has not loaded it yet
 	TaskIsRestored                        // it processes records
 	TaskIsFinished                        // its input is at an end, its end state is in a completed checkpoint
-	TaskIsLost                            // its presence lapsed; it waits for a new registration
+	TaskIsLost                            // its presence lapsed, or it has left; it waits for a new registration
 )
 
 func (p TaskPhase) String() string {
@@ -48,6 +48,8 @@ type Task struct {
 	Pinned bool
 	// Doubt is what an attempt of the task has said about a restore point that is still kept.
 	Doubt Doubt
+	// Left says that an attempt in TaskIsLost has said that it leaves, in order.
+	Left bool
 	// Finished is the completed checkpoint that holds the end state; NoCheckpoint unless the phase is TaskIsFinished.
 	Finished events.CheckpointID
 	// Registered is where the current attempt began.
@@ -116,7 +118,7 @@ func (s *State) taskRegistered(at stamp, e *events.TaskRegistered) Outcome {
 	t.sum.Attempt++
 	t.sum.Instance, t.sum.Registered = e.Instance, at.pos
 	t.sum.Restore, t.sum.Finished = s.LatestCompleted(), events.NoCheckpoint
-	t.sum.Given = t.sum.Restore
+	t.sum.Given, t.sum.Left = t.sum.Restore, false
 	t.sum.Host, t.sum.PID = clip(e.Host), e.PID
 	t.end = slot{}
 	t.instances = append(slices.Clone(t.instances[max(0, len(t.instances)+1-MaxInstances):]), e.Instance)
@@ -237,6 +239,25 @@ func (s *State) taskLost(at stamp, e *events.TaskLost) Outcome {
 	case TaskIsRegistered, TaskIsRestored:
 		s.setPhase(t, TaskIsLost)
 		s.failWaiting(t, at, "task "+string(e.Task)+" was lost")
+	}
+	return o
+}
+
+// taskLeft is taskLost by the attempt's own word.
+func (s *State) taskLeft(at stamp, e *events.TaskLeft) Outcome {
+	t, o := s.current(e.Task, e.Attempt)
+	if t == nil {
+		return o
+	}
+	switch t.sum.Phase {
+	case TaskIsLost:
+		o.Kind = Duplicate
+	case TaskIsFinished:
+		o.Kind, o.Why = Refused, "the task has finished and need not live"
+	case TaskIsRegistered, TaskIsRestored:
+		t.sum.Left = true
+		s.setPhase(t, TaskIsLost)
+		s.failWaiting(t, at, "task "+string(e.Task)+" has left")
 	}
 	return o
 }

@@ -58,7 +58,8 @@ func (t *Timing) Observe(now time.Duration, s *State, e events.Envelope, o Outco
 		t.triggered(now, s, event)
 	case *events.CheckpointCompleted:
 		t.completed, t.pause = true, now
-	case *events.TaskRegistered, *events.TaskRestored, *events.TaskRestoreFailed, *events.TaskFinished, *events.TaskLost:
+	case *events.TaskRegistered, *events.TaskRestored, *events.TaskRestoreFailed, *events.TaskFinished, *events.TaskLeft,
+		*events.TaskLost:
 		t.watchTasks(now, s)
 	default: // the others start no clock
 	}

@@ -48,7 +48,7 @@
 //	a commit can never succeed                         ends: ErrCommit
 //	told another number of shares than tasks expected  ends: ErrShare, before it processes anything or any further
 //	a function of the job fails                        declines what is pending, ends with operator and position
-//	Run's context ends                                 stores the cut under way, declines the rest, ends with nil
+//	Run's context ends                                 stores the cut under way, declines the rest, says that it left
 //
 // A write to the store or file that blocks for ever cannot be interrupted; Run waits for it.
 //

@@ -39,6 +39,12 @@ func (a *attempt) leave(life context.Context, cause error, shutdown bool) {
 			a.decline(ctx, p, cause)
 		}
 	}
+	if shutdown {
+		left := &events.TaskLeft{Task: a.cfg.Task, Attempt: a.assigned.Attempt, Text: "the worker was told to stop"}
+		if err := a.publish(ctx, left); err != nil {
+			a.log.Debug().Err(err).Msg("say that the task is left")
+		}
+	}
 	a.fallSilent()
 	// A life of a millisecond: the coordinator sees at once that nobody is there.
 	gone := eventlog.Presence{Instance: a.assigned.Instance, Attempt: a.assigned.Attempt, Phase: phaseStopped}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -170,6 +171,36 @@ func TestWorkersOfADroppedTaskComeBackByThemselves(t *testing.T) {
 		}
 		if rows := m.jobs[1].rows.All(); !slices.Equal(rows, []int{1, 12}) {
 			t.Errorf("rows %v", rows)
+		}
+	})
+}
+
+// Whoever stops in order says so; whoever fails does not, and is missed.
+func TestTheLogTellsWhoHasLeftFromWhoIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTeam(t)
+		c := m.lead(0)
+		m.startAll()
+		time.Sleep(time.Second)
+		m.runs[0].cancel(errShutdown)
+		m.must(m.runs[0].wait())
+		time.Sleep(time.Minute)
+		if left := next[*events.TaskLeft](m.stage); left.Task != m.tasks[0] || left.Attempt != 1 || left.Text == "" {
+			t.Errorf("left %+v", left)
+		}
+		if n := count[*events.TaskLost](m.stage); n != 0 {
+			t.Errorf("%d lost", n)
+		}
+		m.restart(0)
+		time.Sleep(time.Second)
+		m.jobs[0].spy.setRefuse(worker.ErrCommit)
+		m.checkpoint(c, 0, 1)
+		if err := m.runs[0].wait(); !errors.Is(err, worker.ErrCommit) {
+			t.Errorf("the worker ended with %v", err)
+		}
+		time.Sleep(time.Minute)
+		if lost := next[*events.TaskLost](m.stage); lost.Task != m.tasks[0] || count[*events.TaskLeft](m.stage) != 1 {
+			t.Errorf("lost %+v", lost)
 		}
 	})
 }

@@ -37,6 +37,8 @@ func sentence(e events.Event, o projection.Outcome, before, now projection.Check
 			return "finished: its end state is in this checkpoint"
 		}
 		return fmt.Sprintf("finished with checkpoint %s, and counts as acked (%d of %d)", e.Checkpoint, now.Acked, now.Required)
+	case *events.TaskLeft:
+		return fmt.Sprintf("attempt %s left%s%s", e.Attempt, because(e.Text), ended)
 	case *events.TaskLost:
 		return fmt.Sprintf("attempt %s was lost%s", e.Attempt, ended)
 	case *events.TaskAcked:

@@ -200,7 +200,7 @@ func names(e events.Event, id events.CheckpointID) bool {
 	case *events.StateDiscarded:
 		return slices.Contains(e.Checkpoints, id)
 	case *events.CoordinatorStarted, *events.CheckpointRequested, *events.AbortRequested, *events.RequestRefused,
-		*events.TaskRegistered, *events.TaskLost, *events.LogTrimmed, *events.LogGapFound:
+		*events.TaskRegistered, *events.TaskLeft, *events.TaskLost, *events.LogTrimmed, *events.LogGapFound:
 		return false
 	}
 	return false
