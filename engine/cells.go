@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/tidemark-stream/tidemark/engine/state"
 	"github.com/tidemark-stream/tidemark/engine/window"
@@ -20,12 +19,16 @@ type cell[Acc any] struct {
 	Processing int64
 	Memory     window.Memory
 	Acc        Acc
+
+	// Where windows merge, a window is not part of its cell's key, which has a place among those of the key instead, from 0
+	// on and without gaps: so a session grows where it is, and one lookup finds the only one of a key.
+	Window window.Window
+	Others int64 // in the cell at place 0: how many the key has besides
 }
 
-// session is an open window of a key that may grow.
-type session struct {
-	window.Window
-	seq uint64
+// placed is the key of a cell where windows merge.
+func placed[K comparable](key K, place int64) bucketKey[K] {
+	return bucketKey[K]{Key: key, Start: place}
 }
 
 // cells is the state of a window operator with a trigger.
@@ -39,9 +42,16 @@ type cells[K comparable, Acc any] struct {
 	seq      uint64
 
 	// Indexes of the table, not part of the cut.
-	events   wakes[K]
-	clock    wakes[K]
-	sessions map[K][]session // where windows merge: the open ones of each key
+	events wakes[K]
+	clock  wakes[K]
+}
+
+// windowOf is the window of a cell.
+func (c *cells[K, Acc]) windowOf(k bucketKey[K], b *cell[Acc]) window.Window {
+	if c.merges {
+		return b.Window
+	}
+	return k.window()
 }
 
 // cut gives the cells. Behind the table, the manifest has: kind | watermark as a signed varint.
@@ -53,7 +63,7 @@ func (c *cells[K, Acc]) cut(int64) ([]Item, error) { //nolint:unparam // Other p
 func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 	tail := windowTail{kind: c.kind, wm: MaxWatermark}
 	table, err := loadTable(items, c.scope, c.table, tail.decode, func(k bucketKey[K], v cell[Acc]) Entry {
-		return Entry{Key: fmt.Sprint(k.Key), Window: k.window(), Last: v.Last, Content: fmt.Sprint(v.Acc)}
+		return Entry{Key: fmt.Sprint(k.Key), Window: c.windowOf(k, &v), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
 	if err != nil {
 		return nil, err
@@ -68,20 +78,18 @@ func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 
 // index makes the indexes from the table.
 func (c *cells[K, Acc]) index() {
-	c.seq, c.sessions, c.events, c.clock = 0, make(map[K][]session), wakes[K]{}, wakes[K]{}
+	c.seq, c.events, c.clock = 0, wakes[K]{}, wakes[K]{}
 	for k, v := range c.table.All() {
 		c.scheduleEnd(k, &v)
 		c.scheduleAsked(k, &v)
-		if c.merges {
-			c.sessions[k.Key] = append(c.sessions[k.Key], session{k.window(), v.Seq})
-		}
 		c.seq = max(c.seq, v.Seq+1)
 	}
 }
 
 // scheduleEnd puts the end of a window, or what follows it, in the heap.
 func (c *cells[K, Acc]) scheduleEnd(k bucketKey[K], b *cell[Acc]) {
-	w := wake[K]{at: k.End, window: k.window(), seq: b.Seq, kind: wakeEnd, key: k.Key}
+	w := wake[K]{window: c.windowOf(k, b), seq: b.Seq, kind: wakeEnd, key: k.Key}
+	w.at = w.window.End
 	if b.Ended {
 		w.at, w.kind = c.expiry(w.window), wakeExpiry
 	}
@@ -90,7 +98,7 @@ func (c *cells[K, Acc]) scheduleEnd(k bucketKey[K], b *cell[Acc]) {
 
 // scheduleAsked puts what the trigger waits for in the heaps.
 func (c *cells[K, Acc]) scheduleAsked(k bucketKey[K], b *cell[Acc]) {
-	w := wake[K]{window: k.window(), seq: b.Seq, kind: wakeAsked, key: k.Key}
+	w := wake[K]{window: c.windowOf(k, b), seq: b.Seq, kind: wakeAsked, key: k.Key}
 	if w.at = b.EventTime; w.at != window.Never {
 		c.events.push(w)
 	}
@@ -107,34 +115,23 @@ func (c *cells[K, Acc]) expiry(w window.Window) int64 { return addTime(w.End, c.
 
 // find gives the bucket that a wake means, if it is still there.
 func (c *cells[K, Acc]) find(w wake[K]) (bucketKey[K], *cell[Acc]) {
-	k := bucketKey[K]{w.key, w.window.Start, w.window.End}
 	if c.merges {
-		i := slices.IndexFunc(c.sessions[w.key], func(s session) bool { return s.seq == w.seq })
-		if i < 0 {
-			return k, nil
-		}
-		s := c.sessions[w.key][i]
-		k.Start, k.End = s.Start, s.End
+		return c.session(w.key, w.seq)
 	}
-	b := c.table.Ref(k)
-	if b != nil && b.Seq != w.seq {
-		b = nil
+	k := bucketKey[K]{w.key, w.window.Start, w.window.End}
+	if b := c.table.Ref(k); b != nil && b.Seq == w.seq {
+		return k, b
 	}
-	return k, b
+	return k, nil
 }
 
 // forget removes a bucket.
 func (c *cells[K, Acc]) forget(k bucketKey[K]) {
+	if c.merges {
+		c.leave(k)
+		return
+	}
 	c.table.Delete(k)
-	if !c.merges {
-		return
-	}
-	list := slices.DeleteFunc(c.sessions[k.Key], func(s session) bool { return s.Window == k.window() })
-	if len(list) == 0 {
-		delete(c.sessions, k.Key)
-		return
-	}
-	c.sessions[k.Key] = list
 }
 
 // addTime adds a duration that is not negative and stops at the end of time.

@@ -18,6 +18,9 @@ type triggerOp[K comparable, T, Acc, Out any] struct {
 	trigger  window.Trigger
 	strays   *strays[T]
 	vals     state.Codec[Acc]
+	hash     func(K) uint64
+	plain    bool            // the trigger has nothing to say about a record before the window's end
+	asks     bool            // the trigger looks at the clock
 	windows  []window.Window // scratch
 	hits     []session       // scratch
 	call     window.Call     // scratch
@@ -31,11 +34,12 @@ func newTriggerOp[K comparable, T, Acc, Out any](
 		emitter: newEmitter(t, w.op, out), fold: fold, assigner: w.assigner, trigger: w.trigger,
 		cells: cells[K, Acc]{
 			scope: scope, merges: w.assigner.Merges(), lateness: w.lateness, wm: MinWatermark,
-			kind:     fmt.Sprintf("%s %s lateness(%d)", w.assigner, w.trigger, w.lateness),
-			sessions: make(map[K][]session),
-			table:    state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.cells),
+			kind:  fmt.Sprintf("%s %s lateness(%d)", w.assigner, w.trigger, w.lateness),
+			table: state.NewTable(t.cfg.MaxParallelism, func(b bucketKey[K]) uint64 { return hash(b.Key) }, fold.keys, fold.cells),
 		},
-		vals: fold.accs,
+		vals: fold.accs, hash: hash, plain: w.trigger == window.OnEventTime(),
+		asks: t.cfg.Clock != nil && window.ReadsProcessingTime(w.trigger),
+		call: window.Call{Lateness: w.lateness},
 	}
 	o.strays = newStrays(t, w.op.name, w.late)
 	t.exec.register(o)
@@ -52,38 +56,44 @@ func (o *triggerOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 		o.strays.unplaced()
 		return nil
 	}
-	late := true
+	all, hash := true, o.hash(key)
 	for _, w := range o.windows {
-		if o.merges {
-			w = o.cover(key, w)
-		}
-		if o.expiry(w) <= o.now() {
-			continue
-		}
-		late = false
-		if o.merges {
-			o.merge(key, w)
-		}
-		if err := o.gather(bucketKey[K]{key, w.Start, w.End}, v, ts); err != nil {
+		late, err := o.place(hash, key, w, v, ts)
+		if err != nil {
 			return err
 		}
+		all = all && late
 	}
-	if late {
+	if all {
 		return o.strays.late(v, ts)
 	}
-	return nil
+	// A trigger may have asked for a time that has passed. So nothing is due between two records, or when a watermark is said
+	// again after a restore.
+	return o.attendDue()
+}
+
+// place adds v to one of its windows, and says whether it came too late for it.
+func (o *triggerOp[K, T, Acc, Out]) place(hash uint64, key K, w window.Window, v T, ts int64) (late bool, err error) {
+	if o.merges {
+		return o.merged(hash, key, w, v, ts)
+	}
+	if o.expiry(w) <= o.now() {
+		return true, nil
+	}
+	k := bucketKey[K]{key, w.Start, w.End}
+	b, fresh := o.table.UpsertHashed(hash, k)
+	if fresh {
+		o.open(k, b, w)
+	}
+	return false, o.gather(k, b, v, ts)
 }
 
 // gather adds v to a bucket and asks the trigger.
-func (o *triggerOp[K, T, Acc, Out]) gather(k bucketKey[K], v T, ts int64) error {
-	b, fresh := o.table.Upsert(k)
-	if fresh {
-		o.open(k, b)
-	}
+func (o *triggerOp[K, T, Acc, Out]) gather(k bucketKey[K], b *cell[Acc], v T, ts int64) error {
 	epoch := o.table.Epoch()
 	acc := o.fold.add(b.Acc, v)
 	if o.table.Epoch() != epoch { // add has cut, with a Context from further up
-		b, _ = o.table.Upsert(k)
+		b = o.table.Ref(k)
 	}
 	b.Acc, b.Shown = acc, false
 	if b.N == 0 {
@@ -91,38 +101,38 @@ func (o *triggerOp[K, T, Acc, Out]) gather(k bucketKey[K], v T, ts int64) error 
 	}
 	b.Last = max(b.Last, ts)
 	b.N++
-	c := o.ask(k, b)
+	w := o.windowOf(k, b)
+	if o.plain && o.now() < w.End {
+		return nil
+	}
+	c := o.ask(w, b)
 	r := o.trigger.OnElement(c, ts)
-	if err := o.answer(k, c, math.MinInt64); err != nil {
+	if err := o.answer(k, b, c, math.MinInt64); err != nil {
 		return err
 	}
-	return o.apply(k, r)
+	return o.apply(k, b, r)
 }
 
 // open starts a new bucket.
-func (o *triggerOp[K, T, Acc, Out]) open(k bucketKey[K], b *cell[Acc]) {
-	w := k.window()
+func (o *triggerOp[K, T, Acc, Out]) open(k bucketKey[K], b *cell[Acc], w window.Window) {
 	*b = cell[Acc]{Seq: o.seq, Ended: o.now() >= w.End, EventTime: window.Never, Processing: window.Never}
 	o.seq++
+	if o.merges {
+		b.Window = w
+	}
 	if o.fold.create != nil {
 		b.Acc = o.fold.create()
 	}
 	o.scheduleEnd(k, b)
-	if o.merges {
-		o.sessions[k.Key] = append(o.sessions[k.Key], session{w, b.Seq})
-	}
 }
 
 func (o *triggerOp[K, T, Acc, Out]) watermark(wm int64) error {
 	if wm < o.wm {
 		return nil
 	}
-	// A watermark that is said again, after a restore, fires nothing: what is due waits for time to go on, as it would have.
-	if wm > o.wm {
-		o.wm = wm
-		if err := o.attendAll(); err != nil {
-			return err
-		}
+	o.wm = wm
+	if err := o.attendDue(); err != nil {
+		return err
 	}
 	if err := o.out.watermark(wm); err != nil {
 		return err
@@ -130,23 +140,22 @@ func (o *triggerOp[K, T, Acc, Out]) watermark(wm int64) error {
 	return o.strays.side.watermark(wm)
 }
 
-// attendAll gives every bucket what is due.
-func (o *triggerOp[K, T, Acc, Out]) attendAll() error {
-	o.task.at = o.op
-	for len(o.events.heap) > 0 && o.events.next() <= o.now() {
-		if err := o.attend(o.events.pop()); err != nil {
-			return err
-		}
-		o.task.at = o.op
-	}
-	return nil
-}
-
 func (o *triggerOp[K, T, Acc, Out]) idle(idle bool) error {
 	if err := o.out.idle(idle); err != nil {
 		return err
 	}
 	return o.strays.side.idle(idle)
+}
+
+// attendDue gives every bucket what it wants by now.
+func (o *triggerOp[K, T, Acc, Out]) attendDue() error {
+	for len(o.events.heap) > 0 && o.events.heap[0].at <= o.now() {
+		o.task.at = o.op
+		if err := o.attend(o.events.pop()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // attend gives a bucket what it wants at one moment of event time.
@@ -159,7 +168,8 @@ func (o *triggerOp[K, T, Acc, Out]) attend(e wake[K]) error {
 	if !valid {
 		return nil
 	}
-	if w := k.window(); at != e.at || w != e.window {
+	w := o.windowOf(k, b)
+	if at != e.at || w != e.window {
 		e.at, e.window = at, w
 		o.events.push(e) // in its true place
 		return nil
@@ -174,7 +184,7 @@ func (o *triggerOp[K, T, Acc, Out]) attend(e wake[K]) error {
 	if b = o.table.Ref(k); b == nil || b.Seq != e.seq || b.Ended == ended {
 		return nil
 	}
-	if e.at = o.expiry(e.window); e.at > e.window.End {
+	if e.at = o.expiry(w); e.at > w.End {
 		e.kind = wakeExpiry
 		o.events.push(e)
 		return nil
@@ -189,38 +199,42 @@ func (o *triggerOp[K, T, Acc, Out]) wanted(e wake[K], k bucketKey[K], b *cell[Ac
 	case wakeAsked:
 		return e.at, b.EventTime == e.at && o.wm != MaxWatermark
 	case wakeEnd:
-		return k.End, !b.Ended
+		return o.windowOf(k, b).End, !b.Ended
 	default:
-		return e.at, b.Ended && o.expiry(k.window()) == e.at
+		return e.at, b.Ended && o.expiry(o.windowOf(k, b)) == e.at
 	}
 }
 
 // expire forgets a bucket, and emits what has not been shown since the window's end.
 func (o *triggerOp[K, T, Acc, Out]) expire(k bucketKey[K], b *cell[Acc]) error {
-	o.trigger.Clear(o.ask(k, b))
+	w := o.windowOf(k, b)
+	if !o.plain {
+		o.trigger.Clear(o.ask(w, b))
+	}
 	left := *b
 	o.forget(k)
 	if left.N == 0 || left.Shown {
 		return nil
 	}
-	return o.show(k, left.Acc, left.Last)
+	return o.show(k.Key, w, left.Acc, left.Last)
 }
 
 // reach tells the trigger that event time has come to at.
 func (o *triggerOp[K, T, Acc, Out]) reach(k bucketKey[K], b *cell[Acc], at int64) error {
-	b.Ended = b.Ended || at >= k.End
+	w := o.windowOf(k, b)
+	b.Ended = b.Ended || at >= w.End
 	if b.EventTime <= at {
 		b.EventTime = window.Never
 	}
-	c := o.ask(k, b)
+	c := o.ask(w, b)
 	r := o.trigger.OnEventTime(c, at)
 	if o.wm == MaxWatermark {
 		c.WakeEventTime = window.Never
 	}
-	if err := o.answer(k, c, at); err != nil {
+	if err := o.answer(k, b, c, at); err != nil {
 		return err
 	}
-	return o.apply(k, r)
+	return o.apply(k, b, r)
 }
 
 func (o *triggerOp[K, T, Acc, Out]) next() int64 { return o.clock.next() }
@@ -233,22 +247,23 @@ func (o *triggerOp[K, T, Acc, Out]) advance(now int64) error {
 		if b == nil || b.Processing != e.at {
 			continue
 		}
-		if w := k.window(); w != e.window {
+		w := o.windowOf(k, b)
+		if w != e.window {
 			e.window = w
 			o.clock.push(e)
 			continue
 		}
 		o.task.at = o.op
 		b.Processing = window.Never
-		c := o.ask(k, b)
+		c := o.ask(w, b)
 		r := o.trigger.OnProcessingTime(c, e.at)
 		if c.WakeProcessingTime <= e.at {
 			c.WakeProcessingTime = window.Never
 		}
-		if err := o.answer(k, c, math.MinInt64); err != nil {
+		if err := o.answer(k, b, c, math.MinInt64); err != nil {
 			return err
 		}
-		if err := o.apply(k, r); err != nil {
+		if err := o.apply(k, b, r); err != nil {
 			return err
 		}
 	}

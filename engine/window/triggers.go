@@ -28,6 +28,7 @@ func (eventTime) OnProcessingTime(*Call, int64) Result { return Continue }
 func (eventTime) OnMerge(*Call, Memory)                {}
 func (eventTime) Clear(*Call)                          {}
 func (eventTime) String() string                       { return "event-time" }
+func (eventTime) ReadsProcessingTime() bool            { return false }
 
 // OnProcessingTime fires, and drops the content, when the clock of the engine reaches the end of the window. A graph without
 // a clock refuses it.
@@ -50,10 +51,11 @@ func (processingTime) OnProcessingTime(c *Call, t int64) Result {
 	return FireAndPurge
 }
 
-func (processingTime) OnMerge(*Call, Memory)    {}
-func (processingTime) Clear(*Call)              {}
-func (processingTime) String() string           { return "processing-time" }
-func (processingTime) UsesProcessingTime() bool { return true }
+func (processingTime) OnMerge(*Call, Memory)     {}
+func (processingTime) Clear(*Call)               {}
+func (processingTime) String() string            { return "processing-time" }
+func (processingTime) ReadsProcessingTime() bool { return false }
+func (processingTime) UsesProcessingTime() bool  { return true }
 
 // OnCount fires with every n-th record since it last fired, and keeps the content; see [Purging]. An n below 1 is
 // reported by Validate, so by Build.
@@ -84,6 +86,7 @@ func (count) OnProcessingTime(*Call, int64) Result { return Continue }
 func (count) OnMerge(c *Call, other Memory) { c.Memory[0] += other[0] }
 func (count) Clear(*Call)                   {}
 func (t count) String() string              { return fmt.Sprintf("on-count(%d)", t.n) }
+func (count) ReadsProcessingTime() bool     { return false }
 
 // Purging is inner, except that the content is dropped whenever inner fires.
 func Purging(inner Trigger) Trigger {
@@ -100,9 +103,10 @@ func (p purging) OnEventTime(c *Call, t int64) Result { return purge(p.Trigger.O
 func (p purging) OnProcessingTime(c *Call, t int64) Result {
 	return purge(p.Trigger.OnProcessingTime(c, t))
 }
-func (p purging) String() string           { return "purging(" + p.Trigger.String() + ")" }
-func (p purging) Validate() error          { return ValidateTrigger(p.Trigger) }
-func (p purging) UsesProcessingTime() bool { return UsesProcessingTime(p.Trigger) }
+func (p purging) String() string            { return "purging(" + p.Trigger.String() + ")" }
+func (p purging) Validate() error           { return ValidateTrigger(p.Trigger) }
+func (p purging) UsesProcessingTime() bool  { return UsesProcessingTime(p.Trigger) }
+func (p purging) ReadsProcessingTime() bool { return ReadsProcessingTime(p.Trigger) }
 
 func purge(r Result) Result {
 	if r&Fire != 0 {
@@ -123,4 +127,11 @@ func ValidateTrigger(t Trigger) error {
 func UsesProcessingTime(t Trigger) bool {
 	u, ok := t.(interface{ UsesProcessingTime() bool })
 	return ok && u.UsesProcessingTime()
+}
+
+// ReadsProcessingTime says whether t looks at [Call].ProcessingTime: t's own method of that name, else true. Where it does
+// not, the clock is not asked for it.
+func ReadsProcessingTime(t Trigger) bool {
+	r, ok := t.(interface{ ReadsProcessingTime() bool })
+	return !ok || r.ReadsProcessingTime()
 }
