@@ -58,7 +58,7 @@ func newFeed[T any](queue int) *Feed[T] {
 
 func (f *Feed[T]) connect(s Stream[T]) func(*task) {
 	return func(t *task) {
-		sinkOf(t, f, func() *Feed[T] {
+		writingSinkOf(t, f, func() *Feed[T] {
 			f.name = t.exec.name(f, "feed")
 			return f
 		})

@@ -28,7 +28,7 @@ func ToFile[T any](s Stream[T], path string, format func(dst []byte, v T) ([]byt
 	}
 	key := new(sinkKey)
 	g.sink(s.origin().at, func(t *task) {
-		sink := sinkOf(t, key, func() *fileSink { return &fileSink{t.exec.name(key, "file"), newParts(path)} })
+		sink := writingSinkOf(t, key, func() *fileSink { return &fileSink{t.exec.name(key, "file"), newParts(path)} })
 		s.connect(t, &fileOp[T]{task: t, op: op, format: format, sink: sink, writers: writersOf(t, key)})
 	})
 }

@@ -37,11 +37,15 @@ func sinkOf[S part](t *task, key any, create func() S) S {
 		p.shared[key] = sink
 		p.register(t.exec, sink)
 	}
-	if s, ok := any(sink).(sinkPart); ok {
-		t.sinks = append(t.sinks, s)
-		if !slices.Contains(p.sinks, s) {
-			p.sinks = append(p.sinks, s)
-		}
+	return sink
+}
+
+// writingSinkOf is sinkOf for sinks that write, or commit.
+func writingSinkOf[S sinkPart](t *task, key any, create func() S) S {
+	sink, p := sinkOf(t, key, create), t.exec.pipeline
+	t.sinks = append(t.sinks, sink)
+	if !slices.Contains(p.sinks, sinkPart(sink)) {
+		p.sinks = append(p.sinks, sink)
 	}
 	return sink
 }

@@ -59,7 +59,7 @@ func ToTwoPhase[T, Txn any](s Stream[T], out TwoPhaseCommit[T, Txn]) Sink {
 	g.fail(op.name, err)
 	key := new(sinkKey)
 	g.sink(s.origin().at, func(t *task) {
-		sink := sinkOf(t, key, func() *twoPhaseSink[T, Txn] {
+		sink := writingSinkOf(t, key, func() *twoPhaseSink[T, Txn] {
 			return &twoPhaseSink[T, Txn]{name: t.exec.name(key, "commit"), out: out, codec: codec, io: newLock()}
 		})
 		sink.bells = append(sink.bells, t.bell)

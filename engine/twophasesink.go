@@ -91,7 +91,8 @@ func (o *twoPhaseSink[T, Txn]) full() bool {
 	return o.waiting.Load() >= batchRows || o.broken.Load()
 }
 
-func (o *twoPhaseSink[T, Txn]) flush() error {
+// flush hands over what waits, in the context of the run.
+func (o *twoPhaseSink[T, Txn]) flush(context.Context) error {
 	if err := o.io.acquire(o.run); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (o *twoPhaseSink[T, Txn]) flush() error {
 // output: a cut may still do so.
 func (o *twoPhaseSink[T, Txn]) close() error {
 	if alive := o.run != nil && o.run.Err() == nil; alive && !o.told {
-		return o.flush()
+		return o.flush(o.run)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func ToWriter[T any](s Stream[T], w io.Writer) {
 	g.need(op, "writer", w != nil)
 	key := new(sinkKey)
 	g.sink(s.origin().at, func(t *task) {
-		sink := sinkOf(t, key, func() *writerSink { return &writerSink{name: t.exec.name(key, "writer"), w: w} })
+		sink := writingSinkOf(t, key, func() *writerSink { return &writerSink{name: t.exec.name(key, "writer"), w: w} })
 		s.connect(t, &writerOp[T]{task: t, op: op, sink: sink})
 	})
 }
