@@ -247,7 +247,7 @@ func (n counting) Seekable() bool { return true }
 
 func (n counting) Run(_ context.Context, c *engine.Collector[int64]) error {
 	for i := c.From(); i < int64(n); i++ {
-		if err := c.Collect(i); err != nil {
+		if err := c.CollectSoon(engine.Record[int64]{Value: i, Timestamp: i, Next: i + 1}); err != nil {
 			return err
 		}
 	}

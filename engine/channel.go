@@ -23,7 +23,7 @@ func (s chanSource[T]) Run(ctx context.Context, c *Collector[T]) error {
 		select {
 		case v, more = <-s:
 		default:
-			c.publish()
+			c.Show()
 			select {
 			case v, more = <-s:
 			case <-ctx.Done():

@@ -50,7 +50,7 @@ func (j JSONLines[T]) Run(_ context.Context, c *Collector[T]) (err error) {
 		return fmt.Errorf("open json lines: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r, err := seekText(f, c.From(), c.publish)
+	r, err := seekText(f, c.From(), c.Show)
 	if err != nil {
 		return fmt.Errorf("seek %s to %d: %w", j.Path, c.From(), err)
 	}
@@ -75,7 +75,7 @@ func (j JSONLines[T]) Run(_ context.Context, c *Collector[T]) (err error) {
 		if err := decode(line, &v); err != nil {
 			return fmt.Errorf("decode %s at offset %d: %w: %w", j.Path, start, ErrLine, err)
 		}
-		if err := c.recordSoon(v, lines.offset); err != nil {
+		if err := c.CollectSoon(Record[T]{Value: v, Timestamp: c.count, Next: lines.offset}); err != nil {
 			return err
 		}
 	}

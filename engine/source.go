@@ -77,25 +77,28 @@ func (c *Collector[T]) CollectRecord(r Record[T]) error {
 	return nil
 }
 
-// collectSoon is Collect for sources that do not block between two records: they may lie unseen until there are some, or
-// publish is called.
-func (c *Collector[T]) collectSoon(v T) error { return c.recordSoon(v, c.next+1) }
-
-// recordSoon is collectSoon with an offset.
-func (c *Collector[T]) recordSoon(v T, next int64) error {
+// CollectSoon is CollectRecord for a source that does not block between two records: they may lie unseen until there are 64 of
+// them, the queue is full, or Run returns. It saves what telling the pipeline of each one costs, more than a small operator. A
+// source that is about to wait for something calls Show first.
+func (c *Collector[T]) CollectSoon(r Record[T]) error {
 	if c.pace != nil {
-		return c.CollectRecord(Record[T]{Value: v, Timestamp: c.count, Next: next})
+		return c.CollectRecord(r)
 	}
-	if err := c.ring.pushLazily(c.ctx, slot[T]{val: v, ts: c.count, next: next}); err != nil {
+	if err := c.ring.pushLazily(c.ctx, slot[T]{val: r.Value, ts: r.Timestamp, next: r.Next}); err != nil {
 		return err
 	}
 	c.count++
-	c.next = next
+	c.next = r.Next
 	return nil
 }
 
-// publish shows the pipeline what has been collected lazily.
-func (c *Collector[T]) publish() { c.ring.show() }
+// Show lets the pipeline see what CollectSoon has taken.
+func (c *Collector[T]) Show() { c.ring.show() }
+
+// collectSoon is CollectSoon with the timestamp and offset of Collect.
+func (c *Collector[T]) collectSoon(v T) error {
+	return c.CollectSoon(Record[T]{Value: v, Timestamp: c.count, Next: c.next + 1})
+}
 
 // From reads a source into g. One task reads it; with several subtasks ([Graph.SetParallelism]) the sources of a graph are
 // dealt out to them in turn.

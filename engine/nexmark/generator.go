@@ -58,7 +58,7 @@ func (g *Generator) Run(_ context.Context, c *engine.Collector[Event]) error {
 	}
 	for n := c.From(); n < g.cfg.Events; n++ {
 		e := g.Event(n)
-		if err := c.CollectAt(e, e.time); err != nil {
+		if err := c.CollectSoon(engine.Record[Event]{Value: e, Timestamp: e.time, Next: n + 1}); err != nil {
 			return err
 		}
 	}
