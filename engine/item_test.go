@@ -19,10 +19,16 @@ var frozenItems = map[string]string{
 	"a watermark, idle":          "57 01 ec0e 01",
 	"a union of two":             "55 02 ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ec0e 01",
 	"a slice of 5 rows":          "4c 01 05",
-	"a file without parts":       "46 01 00 00",
-	"no transactions":            "54 01 06 737472696e67 00",
-	"two transactions":           "54 01 06 737472696e67 02 0e 03 02 6f31 8001 01 00",
-	"a file with one part":       "46 01 01 01 08 6f 2e 70 61 72 74 2d 31 0a ffffffff0f",
+	"the times of an operator":   "43 01 ffffffffffffffffff01 ec0e",
+	"three subtasks":             "50 01 03",
+	"an exchange, at the start": "58 01 02 02 ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ffffffffffffffffff01 00 " +
+		"ffffffffffffffffff01 00 02 ffffffffffffffffff01 00 ffffffffffffffffff01 00 00 00 00 00",
+	"an exchange with a record and a watermark under way": "58 01 02 02 ec0e 00 02 ec0e 00 f00e 01 ec0e 00 02 ec0e 00 f00e 00 " +
+		"00 02 00 01 ec0e 02 00 01 61 0a 01 00 f00e 00 00 00 00 00 00",
+	"a file without parts": "46 01 00 00",
+	"no transactions":      "54 01 06 737472696e67 00",
+	"two transactions":     "54 01 06 737472696e67 02 0e 03 02 6f31 8001 01 00",
+	"a file with one part": "46 01 01 01 08 6f 2e 70 61 72 74 2d 31 0a ffffffff0f",
 }
 
 func frozen(t testing.TB, s string) []byte {
