@@ -68,9 +68,12 @@ func apart(a window.Assigner) bool {
 	return false
 }
 
-func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
+func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error { return o.place(key, v, ts, ts) }
+
+// place adds a record with timestamp ts to the windows of a moment.
+func (o *windowOp[K, T, Acc, Out]) place(key K, v T, at, ts int64) error {
 	o.task.at = o.op
-	if r := &o.recent; r.Contains(ts) {
+	if r := &o.recent; r.Contains(at) {
 		k := bucketKey[K]{key, r.Start, r.End}
 		if r.bucket != nil && r.key == key && r.epoch == o.table.Epoch() {
 			o.add(r.bucket, k, v, ts)
@@ -79,7 +82,7 @@ func (o *windowOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
 		}
 		return nil
 	}
-	o.windows = o.assigner.Append(o.windows[:0], ts)
+	o.windows = o.assigner.Append(o.windows[:0], at)
 	if len(o.windows) == 0 {
 		o.strays.unplaced()
 		return nil

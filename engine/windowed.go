@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark-stream/tidemark/engine/window"
 )
 
-// WindowedStream is a keyed stream cut into windows of event time. It is a value: the With methods return another.
+// WindowedStream is a keyed stream cut into windows, of event time if nothing else is said. It is a value: the With methods return another.
 type WindowedStream[K comparable, T any] struct {
 	k        KeyedStream[K, T]
 	op       *operator
@@ -17,6 +17,7 @@ type WindowedStream[K comparable, T any] struct {
 	custom   bool // the trigger is not the plain event-time trigger
 	lateness int64
 	late     *SideOutput[T]
+	present  bool // windows of processing time
 }
 
 // Window places the records of each key in windows by their timestamps. A window is emitted when the watermark reaches its
@@ -187,11 +188,15 @@ func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], f folding[K
 	g.fail(w.op.name, f.compile())
 	merges := w.assigner != nil && w.assigner.Merges()
 	g.need(w.op, "merge function", f.merge != nil || !merges)
+	g.fail(w.op.name, w.presentable())
 	from := w.k.origin()
 	from.sparse = true
 	s := newStream[Out](g, from, nil)
 	s.n.make = func(t *task, out *output[Out]) []input {
 		scope := t.scope(t.exec.name(s.n, "window"))
+		if w.present {
+			return w.k.connect(t, newPresentOp(t, scope, w, f, out))
+		}
 		if merges || w.custom || w.lateness > 0 {
 			return w.k.connect(t, newTriggerOp(t, scope, w, f, out))
 		}

@@ -10,7 +10,7 @@
 //	Q5   auctions with the most bids in 10 s, every 2 s   sliding window by auction, then tumbling by end
 //	Q7   highest bid of every 10 s                        tumbling window of one key
 //	Q11  bids of a bidder until there is none for 10 s    session window by bidder
-//	Q12  bids of a bidder in 10 s of processing time      tumbling window by bidder, triggered by the clock
+//	Q12  bids of a bidder in 10 s of processing time      tumbling window by bidder, by the clock
 //
 // # Definition
 //
