@@ -18,11 +18,8 @@ func (s chanSource[T]) Seekable() bool { return false }
 // Run shows what it has collected before it waits: a record may stay unseen only while there are more.
 func (s chanSource[T]) Run(ctx context.Context, c *Collector[T]) error {
 	for ctx.Err() == nil {
-		var v T
-		more := true
-		select {
-		case v, more = <-s:
-		default:
+		v, more, now := s.poll()
+		if !now {
 			c.Show()
 			select {
 			case v, more = <-s:
@@ -38,4 +35,14 @@ func (s chanSource[T]) Run(ctx context.Context, c *Collector[T]) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// poll receives what is there now; more is false once the channel is closed.
+func (s chanSource[T]) poll() (v T, more, now bool) {
+	select {
+	case v, more = <-s:
+		return v, more, true
+	default:
+		return v, false, false
+	}
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -102,7 +103,9 @@ func cutWait(b *testing.B, keys int) {
 		}, 20_000))
 	}
 	cancel()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		b.Fatal(err)
+	}
 	b.ReportMetric(0, "ns/op")
 	for name, list := range map[string][]time.Duration{"cut": with, "none": without} {
 		slices.Sort(list)

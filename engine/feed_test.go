@@ -105,8 +105,10 @@ func TestLeavingTheLoopEndsTheRun(t *testing.T) {
 					t.Error(v)
 				}
 			}()
-			for range engine.Collect(t.Context(), s) {
-				panic(errBoom)
+			for _, err := range engine.Collect(t.Context(), s) {
+				if err == nil {
+					panic(errBoom)
+				}
 			}
 		})
 	}

@@ -27,13 +27,15 @@ func TestWhatCountsAsSilence(t *testing.T) {
 		{
 			"one of its sources has ended, the other is silent",
 			func(a, b stream) stream { return engine.EventTime(engine.Union(a, b), nil, idle) },
-			scripted{[]moment{{0, 100}}, 1000}, scripted{[]moment{{2000, 100}}, 30_000},
+			scripted{[]moment{{0, 100}}, 1000},
+			scripted{[]moment{{2000, 100}}, 30_000},
 			[]string{"7.0s [0-1000]=3"},
 		},
 		{
 			"all its records are dropped by a filter",
 			func(a, b stream) stream { return engine.EventTime(engine.Filter(engine.Union(a, b), big), nil, idle) },
-			scripted{[]moment{{0, 100}, {4999, 5000}, {5000, 5000}, {6000, 6000}}, 30_000}, scripted{nil, 30_000},
+			scripted{[]moment{{0, 100}, {4999, 5000}, {5000, 5000}, {6000, 6000}}, 30_000},
+			scripted{nil, 30_000},
 			[]string{"5.0s [0-1000]=2"},
 		},
 		{
@@ -41,13 +43,15 @@ func TestWhatCountsAsSilence(t *testing.T) {
 			func(a, b stream) stream {
 				return engine.EventTime(engine.Union(a, b), nil, engine.NoWatermarks().WithIdleness(5*time.Second))
 			},
-			scripted{[]moment{{0, 100}}, 30_000}, scripted{nil, 30_000},
+			scripted{[]moment{{0, 100}}, 30_000},
+			scripted{nil, 30_000},
 			[]string{"5.0s [0-1000]=2"},
 		},
 		{
 			"it is not timed: it is waited for until it ends",
 			func(a, b stream) stream { return engine.Union(a, b) },
-			scripted{[]moment{{0, 100}}, 20_000}, scripted{nil, 30_000},
+			scripted{[]moment{{0, 100}}, 20_000},
+			scripted{nil, 30_000},
 			[]string{"30.0s [0-1000]=2"},
 		},
 		{
@@ -55,7 +59,8 @@ func TestWhatCountsAsSilence(t *testing.T) {
 			func(a, b stream) stream {
 				return engine.EventTime(engine.EventTime(engine.Union(a, b), nil, idle), nil, engine.Ascending())
 			},
-			scripted{[]moment{{0, 100}}, 20_000}, scripted{nil, 25_000},
+			scripted{[]moment{{0, 100}}, 20_000},
+			scripted{nil, 25_000},
 			[]string{"25.0s [0-1000]=2"},
 		},
 	} {

@@ -223,7 +223,7 @@ type Progress struct {
 	RecordsIn   int64 // records processed, over all sources, including those before the adopted cut
 	RecordsOut  int64 // records that reached a sink, in this run
 	LateDropped int64 // records dropped because all their windows had been emitted, in this run
-	Watermark   int64 // the lowest of all assigned watermarks; [MinWatermark] before the first
+	Watermark   int64 // the lowest of all assigned watermarks whose streams are not idle; [MinWatermark] before the first
 	Sources     []SourceProgress
 	Windows     []WindowProgress // one for each window operator
 }
@@ -241,8 +241,8 @@ func (p *Pipeline) Progress() Progress { return p.exec.Load().progress() }
 
 // progress adds up what the subtasks show.
 func (e *execution) progress() Progress {
-	r := Progress{Watermark: MinWatermark}
-	first := true
+	var r Progress
+	var holders []*watermarkOp
 	for _, t := range e.tasks {
 		r.RecordsOut += t.progress.out.Load()
 		r.LateDropped += t.progress.late.Load()
@@ -254,12 +254,9 @@ func (e *execution) progress() Progress {
 		for _, s := range t.strays {
 			r.addWindow(s.progress())
 		}
-		for _, h := range t.holders {
-			if wm := h.shown.Load(); first || wm < r.Watermark {
-				r.Watermark, first = wm, false
-			}
-		}
+		holders = append(holders, t.holders...)
 	}
+	r.Watermark = lowestWatermark(holders)
 	slices.SortFunc(r.Sources, func(a, b SourceProgress) int {
 		return cmp.Compare(e.pipeline.numberOf(a.Name), e.pipeline.numberOf(b.Name))
 	})
@@ -274,6 +271,22 @@ func (e *execution) progress() Progress {
 		}
 	}
 	return r
+}
+
+// lowestWatermark is that of the streams that are not idle; of all, if all are.
+func lowestWatermark(holders []*watermarkOp) int64 {
+	awake := slices.DeleteFunc(slices.Clone(holders), func(h *watermarkOp) bool { return h.shown.asleep.Load() })
+	if len(awake) == 0 {
+		awake = holders
+	}
+	if len(awake) == 0 {
+		return MinWatermark
+	}
+	lowest := MaxWatermark
+	for _, h := range awake {
+		lowest = min(lowest, h.shown.last.Load())
+	}
+	return lowest
 }
 
 // addWindow adds what one subtask of a window operator has counted.

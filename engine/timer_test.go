@@ -67,14 +67,14 @@ func TestTimersFireBeforeTheNextRecordIsProcessed(t *testing.T) {
 		"event time too, without watermarks": {timerJob{record: func(t *engine.Timers[string], c engine.Context, _ int) {
 			t.RegisterEventTime(c.Timestamp() + 1)
 		}}, "e:1 et:1 e:2 et:2 e:3 et:3"},
-		"set twice it fires once": {timerJob{record: func(t *engine.Timers[string], c engine.Context, _ int) {
+		"set twice it fires once": {timerJob{record: func(t *engine.Timers[string], _ engine.Context, _ int) {
 			t.RegisterProcessingTime(5)
 			t.RegisterProcessingTime(5)
 		}}, "e:1 e:2 e:3 pt:3"},
-		"one that has fired may be set anew": {timerJob{record: func(t *engine.Timers[string], c engine.Context, _ int) {
+		"one that has fired may be set anew": {timerJob{record: func(t *engine.Timers[string], _ engine.Context, _ int) {
 			t.RegisterEventTime(1)
 		}}, "e:1 et:1 e:2 et:2 e:3 et:3"},
-		"a deleted one does not fire": {timerJob{record: func(t *engine.Timers[string], c engine.Context, v int) {
+		"a deleted one does not fire": {timerJob{record: func(t *engine.Timers[string], _ engine.Context, _ int) {
 			t.RegisterEventTime(10)
 			t.RegisterProcessingTime(10)
 			t.DeleteEventTime(10)
@@ -95,7 +95,7 @@ func TestTimersFireInOrderOfTimeThenOfRegistration(t *testing.T) {
 	var fired []string
 	g := engine.New(engine.Config{})
 	runTimers(t, engine.From(g, engine.Slice([]int{1, 2})), g, timerJob{
-		record: func(t *engine.Timers[string], _ engine.Context, v int) {
+		record: func(t *engine.Timers[string], _ engine.Context, _ int) {
 			for _, at := range []int64{30, 10, 20} {
 				t.RegisterEventTime(at)
 				t.RegisterProcessingTime(at)
@@ -170,7 +170,7 @@ func TestTimerMistakes(t *testing.T) {
 	failing := engine.Process(in, func(op *engine.Keyed[string]) engine.ProcessFunc[string, int, int] {
 		outside = op.Timers()
 		engine.OnTimer(op, func(engine.Context, engine.Timer[string], func(int)) error { return errBoom })
-		return func(c engine.Context, _ string, _ int, _ func(int)) error {
+		return func(engine.Context, string, int, func(int)) error {
 			outside.RegisterEventTime(7)
 			return nil
 		}

@@ -233,7 +233,7 @@ type timerTable[K comparable] struct {
 	loaded func()
 }
 
-func (s *timerTable[K]) cut(int64) ([]Item, error) { //nolint:unparam // Other parts fail.
+func (s *timerTable[K]) cut(int64) ([]Item, error) {
 	f := s.table.Freeze()
 	return tableItems(s.scope, f, f.AppendManifest(nil)), nil
 }

@@ -175,7 +175,10 @@ type watermarkOp struct {
 	gen     Generator
 	last    int64
 	asleep  bool // the stream is idle
-	shown   atomic.Int64
+	shown   struct {
+		last   atomic.Int64
+		asleep atomic.Bool
+	}
 
 	// What has been passed on. A restore in a running pipeline can take last back, but never this: operators would hear of a
 	// time that they have left behind. And it can change asleep, which is passed on when the task comes to it.
@@ -266,7 +269,10 @@ func (h *watermarkOp) advance(now int64) error {
 	return h.tell()
 }
 
-func (h *watermarkOp) publish() { h.shown.Store(h.last) }
+func (h *watermarkOp) publish() {
+	h.shown.last.Store(h.last)
+	h.shown.asleep.Store(h.asleep)
+}
 
 func (h *watermarkOp) cut(int64) ([]Item, error) {
 	return []Item{bytesItem(h.partName(), appendWatermark(nil, h.last, h.asleep))}, nil

@@ -61,7 +61,10 @@ func (o *writerSink) partName() string           { return o.name }
 func (o *writerSink) open(context.Context) error { return nil }
 func (o *writerSink) full() bool                 { return o.unwritten.Load() }
 
-func (o *writerSink) flush(context.Context) error {
+func (o *writerSink) flush(context.Context) error { return o.write() }
+
+// write gives the lines that are in memory to the writer.
+func (o *writerSink) write() error {
 	o.io.Lock()
 	defer o.io.Unlock()
 	if o.err != nil {
@@ -86,7 +89,7 @@ func (o *writerSink) close() error {
 	if !o.full() {
 		return nil
 	}
-	return o.flush(context.Background())
+	return o.write()
 }
 
 func (o *writerSink) completed(context.Context, int64) error { return nil }
@@ -98,7 +101,7 @@ func (o *writerSink) cut(int64) ([]Item, error) { //nolint:unparam // Other part
 	b := binary.AppendUvarint(append([]byte(nil), 'N', itemVersion), o.lines)
 	o.mu.Unlock()
 	return []Item{{Name: o.name, encode: func() ([]byte, error) {
-		return bytes.Clone(b), o.flush(context.Background())
+		return bytes.Clone(b), o.write()
 	}}}, nil
 }
 

@@ -52,7 +52,8 @@ func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finish
 // commit commits a completed checkpoint. An error that says that no repetition will help is an [ErrCommit].
 func (a *attempt) commit(ctx context.Context, id events.CheckpointID) error {
 	err := a.pipeline.Completed(ctx, int64(id))
-	if errors.Is(err, engine.ErrOutputExists) || errors.Is(err, engine.ErrLost) || errors.Is(err, ErrCommit) {
+	if errors.Is(err, engine.ErrOutputExists) || errors.Is(err, engine.ErrLost) || errors.Is(err, engine.ErrFenced) ||
+		errors.Is(err, ErrCommit) {
 		return fmt.Errorf("%w: checkpoint %s: %w", ErrCommit, id, err)
 	}
 	return err
