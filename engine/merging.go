@@ -53,7 +53,7 @@ func (o *triggerOp[K, T, Acc, Out]) merged(hash uint64, key K, w window.Window, 
 	k := placed(key, 0)
 	b := o.table.RefHashed(hash, k)
 	if b == nil || b.Others > 0 || !meets(b.Window, w) {
-		if k, b, w = o.among(k, b, w); b == nil {
+		if k, b = o.among(k, b, w); b == nil {
 			return true, nil
 		}
 		return false, o.gather(k, b, v, ts)
@@ -70,7 +70,7 @@ func (o *triggerOp[K, T, Acc, Out]) merged(hash uint64, key K, w window.Window, 
 
 // among finds or makes the session for the window w among those of a key, of which b is the first. It gives nil if w is too
 // late with all that it meets. Sessions are apart from each other, so growing leads into no further one.
-func (o *triggerOp[K, T, Acc, Out]) among(k bucketKey[K], b *cell[Acc], w window.Window) (bucketKey[K], *cell[Acc], window.Window) {
+func (o *triggerOp[K, T, Acc, Out]) among(k bucketKey[K], b *cell[Acc], w window.Window) (bucketKey[K], *cell[Acc]) {
 	all, n := w, int64(0)
 	o.hits = o.hits[:0]
 	if b != nil {
@@ -84,7 +84,7 @@ func (o *triggerOp[K, T, Acc, Out]) among(k bucketKey[K], b *cell[Acc], w window
 	}
 	switch {
 	case o.expiry(all) <= o.now():
-		return k, nil, all
+		return k, nil
 	case len(o.hits) == 0:
 		if n > 0 {
 			o.table.Ref(k).Others++
@@ -99,7 +99,7 @@ func (o *triggerOp[K, T, Acc, Out]) among(k bucketKey[K], b *cell[Acc], w window
 	default:
 		k, b = o.merge(k.Key, all)
 	}
-	return k, b, all
+	return k, b
 }
 
 // grow makes a session larger. What waits for its end moves on with it when it comes up, which is early enough unless its

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -19,7 +18,7 @@ type numbered struct {
 	N   int64
 }
 
-// parallelGraph counts per key, keys the counts again, and sums them in windows: two exchanges.
+// parallelGraph counts per key, keys the counts again, and sums them in windows, one after the other and of slices: two exchanges.
 func parallelGraph(n, parallelism int, rows *engine.Rows[string], touch func(engine.Context, numbered) error) *engine.Graph {
 	g := engine.New(engine.Config{Parallelism: parallelism, Queue: 32})
 	in := make([]int64, n)
@@ -36,14 +35,15 @@ func parallelGraph(n, parallelism int, rows *engine.Rows[string], touch func(eng
 				return touch(c, numbered{k, i})
 			}
 		})
-	sums := engine.Aggregate(engine.Window(engine.KeyBy(counts, func(r numbered) int { return r.Key % 7 }), window.Tumbling(100*time.Millisecond)),
-		engine.Aggregation[numbered, int64, int64]{
+	byRest := engine.KeyBy(counts, func(r numbered) int { return r.Key % 7 })
+	sums := func(a window.Assigner) engine.Stream[string] {
+		return engine.Map(engine.Aggregate(engine.Window(byRest, a), engine.Aggregation[numbered, int64, int64]{
 			Add:    func(acc int64, r numbered) int64 { return acc + r.N },
+			Merge:  func(a, b int64) int64 { return a + b },
 			Result: func(acc int64) int64 { return acc },
-		})
-	engine.ToRows(engine.Map(sums, func(r engine.Result[int, int64]) string {
-		return fmt.Sprint(r.Key, " ", r.Window, " ", r.Value)
-	}), rows)
+		}), func(r engine.Result[int, int64]) string { return fmt.Sprint(r.Key, " ", r.Window, " ", r.Value) })
+	}
+	engine.ToRows(engine.Union(sums(window.Tumbling(100*ms)), sums(window.Sliding(240*ms, 80*ms))), rows)
 	return g
 }
 
