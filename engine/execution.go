@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,11 +232,14 @@ var errGone = errors.New("function called runtime.Goexit")
 // errBusy: a task is inside a record.
 var errBusy = errors.New("busy")
 
+// release gives the locks of all tasks up. The tasks go on before the caller does: what it does next, such as encoding a cut, may
+// take the processor for long.
 func (e *execution) release() {
 	for _, t := range e.tasks {
 		t.lock.release()
 	}
 	e.cutting.release()
+	runtime.Gosched()
 }
 
 // failure is the first error inside a record, after which there is no consistent state.
