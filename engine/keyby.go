@@ -40,9 +40,11 @@ func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
 		x := exchangeOf(t.exec, exchangeKind[K, T]{
 			id: k.n, op: op, keys: keys, from: s.n.at, to: k.n.at, sender: sender,
 			router: func(*task) func(K) int {
-				hash := state.Hasher(keys)
-				groups, subtasks := t.cfg.MaxParallelism, t.exec.parallelism
-				return func(key K) int { return subtaskOf(state.Group(hash(key), groups), groups, subtasks) }
+				hash, owners := state.Hasher(keys), make([]int, t.cfg.MaxParallelism)
+				for group := range owners {
+					owners[group] = subtaskOf(group, len(owners), t.exec.parallelism)
+				}
+				return func(key K) int { return owners[state.Group(hash(key), len(owners))] }
 			},
 		})
 		return []input{x.receive(t, out)}

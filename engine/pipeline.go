@@ -246,10 +246,8 @@ func (e *execution) progress() Progress {
 	for _, t := range e.tasks {
 		r.RecordsOut += t.progress.out.Load()
 		r.LateDropped += t.progress.late.Load()
-		for _, in := range t.inputs {
-			if s, ok := in.(sourcePart); ok {
-				r.Sources = append(r.Sources, s.progress())
-			}
+		for _, s := range t.sources {
+			r.Sources = append(r.Sources, s.progress())
 		}
 		for _, s := range t.strays {
 			r.addWindow(s.progress())

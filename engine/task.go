@@ -23,6 +23,7 @@ type task struct {
 	outputs    map[any]any     // by node: *output or *keyedOutput of its type
 	reach      map[any][]input // by node: the inputs that reach it
 	inputs     []input         // sources and gates, in the order of their first consumption
+	sources    []sourcePart    // those of inputs that are sources
 	outward    []outward       // ends of exchanges
 	sinks      []sinkPart      // sinks with something to write
 	holders    []*watermarkOp
@@ -93,7 +94,12 @@ func newTask(e *execution, index int) *task {
 // parallel says whether there are other subtasks.
 func (t *task) parallel() bool { return t.exec.parallelism > 1 }
 
-func (t *task) addInput(in input) { t.inputs = append(t.inputs, in) }
+func (t *task) addInput(in input) {
+	t.inputs = append(t.inputs, in)
+	if s, ok := in.(sourcePart); ok {
+		t.sources = append(t.sources, s)
+	}
+}
 
 // loop processes records as they come until every input has been finished.
 func (t *task) loop(ctx context.Context) error {
@@ -313,10 +319,8 @@ func (t *task) inside(c Context) bool { return c.task == t && c.seq != 0 && t.fe
 func (t *task) publish() {
 	t.progress.out.Store(t.out)
 	t.progress.late.Store(t.late)
-	for _, in := range t.inputs {
-		if s, ok := in.(sourcePart); ok {
-			s.publish()
-		}
+	for _, s := range t.sources {
+		s.publish()
 	}
 	for _, h := range t.holders {
 		h.publish()
