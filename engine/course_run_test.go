@@ -70,9 +70,25 @@ func (r *attempting) cut(ctx context.Context, id int64) {
 	}
 }
 
-// run runs the attempt, and says whether it has died as it was to.
+// run runs the attempt, and says whether it has died as it was to. With d.behind, cuts are also taken all the time.
 func (r *attempting) run(ctx context.Context) (again bool, err error) {
+	var cutting sync.WaitGroup
+	ended := make(chan struct{}) // closed when the run has
+	if r.d.behind {
+		cutting.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					r.cut(ctx, -1)
+				}
+			}
+		})
+	}
 	err = r.pipeline.Run(ctx)
+	close(ended)
+	cutting.Wait()
 	if r.err != nil {
 		return false, errors.Join(r.err, err)
 	}
