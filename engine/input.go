@@ -20,8 +20,8 @@ type sourcePart interface {
 
 // sourceInput is a source within a task.
 type sourceInput[T any] struct {
+	scope
 	op     *operator
-	name   string
 	number uint16 // of the source in its pipeline, from 1
 	src    Source[T]
 	out    *output[T]
@@ -147,15 +147,14 @@ func (in *sourceInput[T]) progress() SourceProgress {
 	return SourceProgress{Name: in.name, Records: in.shown.records.Load(), Offset: in.shown.next.Load(), Done: in.shown.done.Load()}
 }
 
-func (in *sourceInput[T]) partName() string { return in.name }
-
 // cut gives the position of the last processed record: what waits in the ring is not part of the cut, it is read again.
 func (in *sourceInput[T]) cut(int64) ([]Item, error) {
-	return []Item{bytesItem(in.name, appendSource(nil, sourceState{in.records, in.next, in.done}))}, nil
+	return []Item{bytesItem(in.partName(), appendSource(nil, sourceState{in.records, in.next, in.done}))}, nil
 }
 
 func (in *sourceInput[T]) load(items *items, mode RestoreMode) (func(), error) {
-	b, err := items.take(in.name)
+	name := in.stored(items)[0] // one subtask has it
+	b, err := items.take(name)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func (in *sourceInput[T]) load(items *items, mode RestoreMode) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	items.noteOne(Entry{Item: in.name, Content: fmt.Sprintf("records %d, offset %d, done %t", s.records, s.next, s.done)})
+	items.noteOne(Entry{Item: name, Content: fmt.Sprintf("records %d, offset %d, done %t", s.records, s.next, s.done)})
 	if mode != Adopt {
 		return func() {}, nil
 	}

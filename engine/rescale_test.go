@@ -170,3 +170,24 @@ func TestTheLastRestoreCounts(t *testing.T) {
 		}
 	}
 }
+
+// With several subtasks, sources that are dealt out in another order have another's watermarks: that is refused by name.
+func TestSourcesInAnotherOrderAreRefused(t *testing.T) {
+	graph := func(order ...string) *engine.Pipeline {
+		g := engine.New(engine.Config{Parallelism: 2, AllowNonRestored: true})
+		made := make(map[string]engine.Stream[event])
+		for _, uid := range order {
+			made[uid] = engine.From(g, watched{[]event{{uid, 1, 1}}, calm().before}).WithUID(uid)
+		}
+		k := engine.KeyBy(engine.Union(made["x"], made["y"]).WithUID("both"), func(e event) string { return e.Key }).WithUID("move")
+		engine.ForEach(engine.Count(k).WithUID("counts"), func(engine.Context, int64) error { return nil })
+		return build(t, g)
+	}
+	cut := encode(t, mustCut(t, graph("x", "y"), 1))
+	if err := graph("x", "y").Restore(t.Context(), cut, engine.Adopt); err != nil {
+		t.Error(err)
+	}
+	if err := graph("y", "x").Restore(t.Context(), cut, engine.Adopt); !errors.Is(err, engine.ErrMissingItem) {
+		t.Error(err)
+	}
+}

@@ -117,7 +117,7 @@ func From[T any](g *Graph, src Source[T]) Stream[T] {
 			t.addInput(in)
 			return []input{in}
 		}
-		in := &sourceInput[T]{op: op, src: src, out: out, name: name, ring: newRing[slot[T]](t.cfg.Queue, t.bell)}
+		in := &sourceInput[T]{op: op, src: src, out: out, scope: t.scope(name), ring: newRing[slot[T]](t.cfg.Queue, t.bell)}
 		in.number = t.exec.pipeline.numberOf(in.name)
 		t.addInput(in)
 		t.exec.register(in)
