@@ -20,14 +20,14 @@ type clocked interface {
 	next() int64
 }
 
-// tick fires what is due, within a fence.
+// tick fires what is due, within a fence, and keeps the moment for what else asks in it.
 func (t *task) tick() error {
-	now := t.cfg.Clock()
+	t.now = t.cfg.Clock()
 	for _, c := range t.clocked {
-		if c.next() > now {
+		if c.next() > t.now {
 			continue
 		}
-		if err := c.advance(now); err != nil {
+		if err := c.advance(t.now); err != nil {
 			return err
 		}
 	}
