@@ -117,6 +117,7 @@ type sender[K comparable, T any] struct {
 	route   func(K) int
 	boxes   []outbox[K, T] // by receiving subtask
 	clockAt int64
+	ended   bool // the end of the input has been said, in this run; nothing follows
 }
 
 // outbox gathers what goes to one subtask. Under the task's lock it is appended to; outside, the hand-over only reads it, and
@@ -171,6 +172,10 @@ func (s *sender[K, T]) recordTime(ts int64) error {
 // timestamps every record has a watermark behind it, for each of the subtasks. Not so the end of the input: a timer that its own
 // function has set for no later than the watermark before still fires, one for later does not.
 func (s *sender[K, T]) signal(e element[K, T]) {
+	if s.ended {
+		return
+	}
+	s.ended = e.Kind == elementWatermark && e.TS == MaxWatermark
 	for i := range s.boxes {
 		b := &s.boxes[i]
 		if n := len(b.buf); n > 0 && b.buf[n-1].Kind == e.Kind && (e.Kind == elementWatermark || e.Kind == elementClock) && e.TS != MaxWatermark {

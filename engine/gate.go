@@ -17,6 +17,7 @@ type channel[K comparable, T any] struct {
 	head uint64
 	// restored comes before the ring: what was under way at the cut.
 	restored []element[K, T]
+	ended    bool // the end of the input has come through the ring, behind which nothing does
 }
 
 func newGate[K comparable, T any](x *exchange[K, T], t *task, senders int) *gate[K, T] {
@@ -78,9 +79,11 @@ func (g *gate[K, T]) process(channel int, c *channel[K, T], n uint64) error {
 		}
 	}
 	for i := range n {
-		if err := g.element(channel, &c.ring.slots[c.head&c.ring.mask]); err != nil {
+		e := &c.ring.slots[c.head&c.ring.mask]
+		if err := g.element(channel, e); err != nil {
 			return err
 		}
+		c.ended = c.ended || e.Kind == elementWatermark && e.TS == MaxWatermark
 		c.head++
 		if i%publishEvery == publishEvery-1 {
 			g.task.publish()
@@ -116,9 +119,15 @@ func (g *gate[K, T]) element(channel int, e *element[K, T]) error {
 	}
 }
 
-// finish says whether every sender has ended, and what it sent been processed.
+// finish says whether every sender has ended, and what it sent been processed. It is not enough that the watermark says so, which
+// may be that of the cut: a sender says so again then, and would wait for ever for space that nobody makes.
 func (g *gate[K, T]) finish(*task) (bool, error) {
-	return g.merge.last == MaxWatermark && !g.ready(), nil
+	for i := range g.channels {
+		if !g.channels[i].ended {
+			return false, nil
+		}
+	}
+	return !g.ready(), nil
 }
 
 func (g *gate[K, T]) announce() error { return g.merge.announce(g.out) }

@@ -191,3 +191,28 @@ func TestSourcesInAnotherOrderAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run that adopts a cut from after the end of the input ends too, however little space there is between subtasks.
+func TestARunThatHadEndedEndsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		graph := func() *engine.Pipeline {
+			g := engine.New(engine.Config{Parallelism: 2, Queue: 1})
+			timed := engine.EventTime(engine.From(g, upTo(10)), nil, engine.Ascending())
+			counts := engine.Count(engine.KeyBy(engine.Union(timed, timed), func(v int) int { return v }))
+			engine.ForEach(counts, func(engine.Context, int64) error { return nil })
+			return build(t, g)
+		}
+		p := graph()
+		if err := p.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cut := encode(t, mustCut(t, p, 1))
+		for range 3 {
+			p = graph()
+			if err := errors.Join(p.Restore(t.Context(), cut, engine.Adopt), p.Run(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			cut = encode(t, mustCut(t, p, 1))
+		}
+	})
+}
