@@ -133,6 +133,9 @@ type outbox[K comparable, T any] struct {
 func (b *outbox[K, T]) unsent(tail uint64) []element[K, T] { return b.buf[tail-b.base:] }
 
 func (s *sender[K, T]) keyed(key K, v T, ts int64) error {
+	if s.ended { // nobody would take it: the cut that was adopted says so wrongly
+		return s.task.fault(s.x.op, fmt.Errorf("record behind the end of the input: %w", ErrCorrupt))
+	}
 	if s.x.to.clocked && ts > s.clockAt {
 		if err := s.recordTime(ts); err != nil {
 			return err
