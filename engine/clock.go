@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"math"
+	"runtime/debug"
 	"time"
 )
 
@@ -22,6 +23,7 @@ type clocked interface {
 
 // tick fires what is due, within a fence, and keeps the moment for what else asks in it.
 func (t *task) tick() error {
+	t.at = clockOperator
 	t.now = t.cfg.Clock()
 	for _, c := range t.clocked {
 		if c.next() > t.now {
@@ -34,10 +36,16 @@ func (t *task) tick() error {
 	return nil
 }
 
+// clockOperator is what the clock of the user's is called in errors.
+var clockOperator = &operator{name: "clock", what: "clock failed"}
+
 // idleTick is tick while no record is there.
 func (t *task) idleTick() error {
-	if len(t.clocked) == 0 || t.untilDue() > 0 {
+	if len(t.clocked) == 0 {
 		return nil
+	}
+	if left := t.untilDue(); left > 0 || t.clockErr != nil {
+		return t.clockErr
 	}
 	return t.protect(func() error {
 		t.begin(position{})
@@ -57,7 +65,7 @@ func (t *task) publishDue() {
 // untilDue is how long nothing will be due.
 func (t *task) untilDue() time.Duration {
 	at := t.due.Load()
-	now := t.cfg.Clock()
+	now := t.readClock()
 	if at <= now {
 		return 0
 	}
@@ -66,6 +74,19 @@ func (t *task) untilDue() time.Duration {
 		return time.Hour
 	}
 	return time.Duration(at-now) * time.Millisecond
+}
+
+// readClock asks the clock outside of a fence. A panic ends the run when idleTick comes to it.
+func (t *task) readClock() (now int64) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.clockErr = &OperatorError{
+				Operator: clockOperator.name, What: clockOperator.what, Err: &PanicError{Value: v, Stack: debug.Stack()},
+			}
+			now = math.MaxInt64
+		}
+	}()
+	return t.cfg.Clock()
 }
 
 // alarm is a channel that says when the clock is to be asked again; nil where nothing waits for it.

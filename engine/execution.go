@@ -81,7 +81,7 @@ func (e *execution) tasksOf(at *place) []*task {
 	}
 	var list []*task
 	for i := range n {
-		list = append(list, newTask(e, i))
+		list = append(list, newTask(e, i, n))
 	}
 	e.places[at] = list
 	e.tasks = append(e.tasks, list...)

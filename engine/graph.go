@@ -130,6 +130,14 @@ type operator struct {
 	what string
 }
 
+// title is the name, where there is one: windows of a zero stream have no operator.
+func (o *operator) title() string {
+	if o == nil {
+		return "stream"
+	}
+	return o.name
+}
+
 // operator makes the name of the next operator of a kind: "map-1", "map-2".
 func (g *Graph) operator(kind, what string) *operator {
 	g.counts[kind]++
@@ -139,7 +147,7 @@ func (g *Graph) operator(kind, what string) *operator {
 // need keeps an error for Build if a function or source is missing.
 func (g *Graph) need(op *operator, what string, present bool) {
 	if !present {
-		g.fail(op.name, fmt.Errorf("%s: %w", what, ErrNil))
+		g.fail(op.title(), fmt.Errorf("%s: %w", what, ErrNil))
 	}
 }
 

@@ -17,8 +17,9 @@ func OutputTo[T any, K comparable](op *Keyed[K], tag *SideOutput[T]) func(T) {
 			panic(fmt.Errorf("side output %q of %s: %w", p.name, op.name, ErrNoKey))
 		}
 		if op.err == nil && p.used() {
+			at := op.task.at
 			op.err = p.out.record(v, op.ts)
-			op.task.at = op.op
+			op.task.at = at
 		}
 	}
 }

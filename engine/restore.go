@@ -94,7 +94,7 @@ func (p *Pipeline) handBack(in *items) error {
 		if !in.has(u.name) {
 			continue
 		}
-		if err := u.restore(u.loaded); err != nil {
+		if err := guard(func() error { return u.restore(u.loaded) }); err != nil {
 			return fmt.Errorf("%s: %w", u.name, err)
 		}
 	}

@@ -50,6 +50,14 @@ func writingSinkOf[S sinkPart](t *task, key any, create func() S) S {
 	return sink
 }
 
+// callOutput calls an output outside the checkpoint lock. It makes an error of a panic, and names the sink in every error.
+func callOutput(sink, what string, f func() error) error {
+	if err := guard(f); err != nil {
+		return &OperatorError{Operator: sink, What: what, Err: err}
+	}
+	return nil
+}
+
 // writers counts the subtasks of a sink whose input has not ended.
 type writers struct{ left atomic.Int32 }
 

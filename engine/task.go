@@ -17,7 +17,7 @@ const publishEvery = 32
 type task struct {
 	cfg        Config
 	exec       *execution
-	index      int             // which subtask of its place, from 0
+	index, of  int             // which subtask of its place, from 0, and how many there are
 	outputs    map[any]any     // by node: *output or *keyedOutput of its type
 	reach      map[any][]input // by node: the inputs that reach it
 	inputs     []input         // sources and gates, in the order of their first consumption
@@ -43,6 +43,7 @@ type task struct {
 	held     bool      // the task's goroutine has the lock
 	gathered int       // elements in the outboxes
 	handed   bool      // the outboxes have been handed over since; the goroutine's own
+	clockErr error     // the clock has failed between two records; the goroutine's own
 	failed   error
 	out      int64
 	late     int64
@@ -81,9 +82,9 @@ type reader interface{ read(ctx context.Context) }
 // announcer says again what it has passed on before the cut that was adopted, so that all behind it know.
 type announcer interface{ announce() error }
 
-func newTask(e *execution, index int) *task {
+func newTask(e *execution, index, of int) *task {
 	t := &task{
-		cfg: e.cfg, exec: e, index: index, lock: newLock(), bell: newBell(),
+		cfg: e.cfg, exec: e, index: index, of: of, lock: newLock(), bell: newBell(),
 		outputs: make(map[any]any), reach: make(map[any][]input), ports: make(map[any]any),
 	}
 	t.due.Store(math.MinInt64) // to be found out
@@ -171,8 +172,8 @@ func (t *task) fault(op *operator, err error) error {
 	if t.cur.number > 0 {
 		e.Source = t.exec.pipeline.sourceName(t.cur.number)
 	}
-	if t.parallel() {
-		e.Subtask, e.Subtasks = t.index, t.exec.parallelism
+	if t.of > 1 {
+		e.Subtask, e.Subtasks = t.index, t.of
 	}
 	return e
 }

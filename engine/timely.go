@@ -120,9 +120,9 @@ func (o *timelyOp[K, In, Out]) call(t Timer[K]) error {
 	k.key, k.valid, k.ts = t.Key, true, t.Time
 	o.begin(t.Time)
 	o.task.at = o.timerOp
-	k.timers.firing = t.Time
+	k.timers.running, k.timers.firing = true, t.Time
 	err := o.onTimer(o.task.context(t.Time), t, o.emit)
-	k.timers.firing = notFiring
+	k.timers.running = false
 	k.valid = false
 	switch {
 	case o.err != nil:

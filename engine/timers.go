@@ -59,9 +59,10 @@ type Timers[K comparable] struct {
 	seq  uint64
 	// last is the latest time of each key that may still fire, once the input has ended; nil before.
 	last [timeDomains]map[K]int64
-	// firing is the time of the timer whose function runs; next are those that such functions have set for no later.
-	firing int64
-	next   [timeDomains][]dueTimer[K]
+	// While a timer's function runs, firing is its time; next are those that such functions have set for no later.
+	running bool
+	firing  int64
+	next    [timeDomains][]dueTimer[K]
 }
 
 // dueTimer is an index of the table: one that is not there any more, or was set anew, is passed over.
@@ -80,7 +81,7 @@ func (op *Keyed[K]) Timers() *Timers[K] {
 	if op.timers != nil {
 		return op.timers
 	}
-	s := &Timers[K]{keyed: op, firing: notFiring}
+	s := &Timers[K]{keyed: op}
 	op.timers = s
 	keys, err := state.CodecOf[Timer[K]]()
 	seqs, err2 := state.CodecOf[uint64]()
@@ -126,7 +127,7 @@ func (s *Timers[K]) timer(at int64, d TimeDomain) Timer[K] {
 func (s *Timers[K]) set(at int64, d TimeDomain) {
 	t := s.timer(at, d)
 	// One that its own timer sets for the same moment, or an earlier one, would fire for ever: it waits until time goes on.
-	again := s.firing != notFiring && at <= s.firing
+	again := s.running && at <= s.firing
 	if s.last[d] != nil {
 		if last, ok := s.last[d][t.Key]; !ok || at > last || again {
 			return
@@ -147,9 +148,6 @@ func (s *Timers[K]) set(at int64, d TimeDomain) {
 	s.due[d].push(due)
 }
 
-// notFiring is the firing time while no timer's function runs.
-const notFiring = math.MinInt64
-
 // round ends a round of firing: what was set again comes up in the one after.
 func (s *Timers[K]) round() {
 	for d := range s.next {
@@ -166,7 +164,7 @@ func (s *Timers[K]) drop(at int64, d TimeDomain) {
 	}
 	s.left[d]--
 	// A timer that is put off with every record leaves one behind each time.
-	if n := len(s.due[d]); n > 64 && n > 2*s.left[d] && s.firing == notFiring {
+	if n := len(s.due[d]); n > 64 && n > 2*s.left[d] && !s.running {
 		s.index()
 	}
 }

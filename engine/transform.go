@@ -131,8 +131,9 @@ func newEmitter[Out any](t *task, op *operator, out *output[Out]) *emitter[Out] 
 	e := &emitter[Out]{task: t, op: op, relay: relay[Out]{out}}
 	e.emit = func(v Out) {
 		if e.err == nil {
+			at := e.task.at
 			e.err = e.out.record(v, e.ts)
-			e.task.at = e.op
+			e.task.at = at
 		}
 	}
 	return e

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/tidemark-stream/tidemark/engine/state"
@@ -208,15 +207,7 @@ func (o *twoPhaseSink[T, Txn]) aborted(_ context.Context, id int64) error { //no
 	return nil
 }
 
-// call makes an error of a panic, and names the sink in every error.
-func (o *twoPhaseSink[T, Txn]) call(what string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-		if err != nil {
-			err = &OperatorError{Operator: o.name, What: what, Err: err}
-		}
-	}()
-	return f()
+// call calls the output.
+func (o *twoPhaseSink[T, Txn]) call(what string, f func() error) error {
+	return callOutput(o.name, what, f)
 }

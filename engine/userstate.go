@@ -8,8 +8,8 @@ import (
 // RegisterSnapshotSource puts state of the user's own into the cut, under a name that no operator has. Both functions run
 // under the checkpoint lock, and never while a record is in work but one that asks itself: so they must not block, nor ask the
 // pipeline for anything that takes the lock (a cut, a checkpoint, a query), which would wait for itself until its context ends.
-// snapshot returns bytes that the engine copies; an error fails the cut as a whole. restore gets the bytes back in either
-// [RestoreMode] and from [Checkpoints.Restore], before anything of the engine's own is restored; an error fails the restore.
+// snapshot returns bytes that the engine copies; an error or panic fails the cut as a whole. restore gets the bytes back in either
+// [RestoreMode] and from [Checkpoints.Restore], before anything of the engine's own is restored; an error or panic fails the restore.
 func RegisterSnapshotSource(g *Graph, name string, snapshot func() ([]byte, error), restore func([]byte) error) {
 	g.need(&operator{name: "snapshot source " + name}, "function", snapshot != nil && restore != nil)
 	g.fail("snapshot source", checkName(name))
@@ -27,7 +27,11 @@ type userState struct {
 func (u *userState) partName() string { return u.name }
 
 func (u *userState) cut(int64) ([]Item, error) {
-	b, err := u.snapshot()
+	var b []byte
+	err := guard(func() (err error) {
+		b, err = u.snapshot()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -48,9 +48,9 @@ func (w WindowedStream[K, T]) WithTrigger(t window.Trigger) WindowedStream[K, T]
 	if t == nil {
 		return w
 	}
-	g.fail(w.op.name, window.ValidateTrigger(t))
+	g.fail(w.op.title(), window.ValidateTrigger(t))
 	if window.UsesProcessingTime(t) && g.cfg.Clock == nil {
-		g.fail(w.op.name, fmt.Errorf("trigger %s: %w", t, ErrNoClock))
+		g.fail(w.op.title(), fmt.Errorf("trigger %s: %w", t, ErrNoClock))
 	}
 	w.trigger, w.custom = t, true
 	return w
@@ -60,7 +60,7 @@ func (w WindowedStream[K, T]) WithTrigger(t window.Trigger) WindowedStream[K, T]
 // that time is added, and the window is emitted again as a whole; under [window.Purging], as what is new in it.
 func (w WindowedStream[K, T]) WithLateness(d time.Duration) WindowedStream[K, T] {
 	if d < 0 {
-		w.k.graph().fail(w.op.name, fmt.Errorf("lateness of %v: %w", d, ErrInvalid))
+		w.k.graph().fail(w.op.title(), fmt.Errorf("lateness of %v: %w", d, ErrInvalid))
 	}
 	w.lateness = d.Milliseconds()
 	return w
@@ -185,10 +185,10 @@ func (f *folding[K, T, Acc, Out]) compile() (err error) {
 // windowed builds the operator behind all of the above.
 func windowed[K comparable, T, Acc, Out any](w WindowedStream[K, T], f folding[K, T, Acc, Out]) Stream[Out] {
 	g := w.k.graph()
-	g.fail(w.op.name, f.compile())
+	g.fail(w.op.title(), f.compile())
 	merges := w.assigner != nil && w.assigner.Merges()
 	g.need(w.op, "merge function", f.merge != nil || !merges)
-	g.fail(w.op.name, w.presentable())
+	g.fail(w.op.title(), w.presentable())
 	from := w.k.origin()
 	from.sparse = true
 	s := newStream[Out](g, from, nil)

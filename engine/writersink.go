@@ -78,9 +78,10 @@ func (o *writerSink) write() error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if _, err := o.w.Write(lines); err != nil {
-		o.err = &OperatorError{Operator: o.name, What: "write lines", Err: err}
-	}
+	o.err = callOutput(o.name, "write lines", func() error {
+		_, err := o.w.Write(lines)
+		return err
+	})
 	return o.err
 }
 
