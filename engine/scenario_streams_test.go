@@ -120,7 +120,7 @@ func TestTimestampsAreLegalToTheEndsOfTime(t *testing.T) {
 
 // A window that reaches beyond the ends of time takes nothing along: each record is in a window, or counted.
 func TestWindowsAtTheEndsOfTime(t *testing.T) {
-	stamps := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, math.MaxInt64 - 1, math.MaxInt64}
+	stamps := []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt64 + 1000, -1, 0, 1, math.MaxInt64 - 1, math.MaxInt64}
 	for _, a := range []window.Assigner{
 		window.Tumbling(time.Second), window.Tumbling(ms), window.Session(time.Second), window.Session(0), window.Global(), window.Count(2),
 		window.Sliding(time.Second, time.Minute), window.Tumbling(time.Second).WithOffset(-999 * ms),

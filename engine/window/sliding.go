@@ -39,7 +39,8 @@ func (s SlidingAssigner) Validate() error {
 func (s SlidingAssigner) Append(dst []Window, ts int64) []Window {
 	last := Tumbling(time.Duration(s.slide) * time.Millisecond)
 	last.offset = s.offset
-	for start := last.Assign(ts).Start; start > ts-s.size; start -= s.slide {
+	// The distance from ts does not wrap around where a start does, at the beginning of time.
+	for start := last.Assign(ts).Start; ts-start < s.size; start -= s.slide {
 		dst = append(dst, Window{Start: start, End: start + s.size})
 	}
 	return dst

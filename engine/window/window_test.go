@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -92,5 +93,41 @@ func TestWindowRelations(t *testing.T) {
 	}
 	if got := w(0, 100).String(); got != "[0-100]" {
 		t.Error(got)
+	}
+}
+
+// Bounds that are negative, or at the ends of time, compare and hash like any other.
+func TestBoundsToTheEndsOfTime(t *testing.T) {
+	all := window.Window{Start: math.MinInt64, End: math.MaxInt64}
+	for ts, in := range map[int64]bool{math.MinInt64: true, -1: true, 0: true, math.MaxInt64 - 1: true, math.MaxInt64: false} {
+		if all.Contains(ts) != in {
+			t.Errorf("%d in %v: %t", ts, all, !in)
+		}
+	}
+	before := window.Window{Start: -200, End: -100}
+	if before.Size() != 100 || before.MaxTimestamp() != -101 || before.String() != "[-200--100]" || !before.Contains(-200) || before.Contains(-100) {
+		t.Error(before)
+	}
+	if !all.Intersects(before) || !before.Intersects(all) || all.Cover(before) != all || before.Cover(all) != all {
+		t.Error("all time and", before)
+	}
+	seen := map[window.Window]int{all: 1, before: 2, {Start: -200, End: -99}: 3}
+	if seen[window.Window{Start: -200, End: -100}] != 2 || seen[window.Window{Start: math.MinInt64, End: math.MaxInt64}] != 1 || len(seen) != 3 {
+		t.Error(seen)
+	}
+}
+
+// Assigners come to an end wherever the moment lies, with as many windows as anywhere else, or fewer at the ends of time.
+func TestAssignersAtTheEndsOfTime(t *testing.T) {
+	for _, a := range []window.Assigner{
+		window.Tumbling(time.Millisecond), window.Tumbling(time.Hour).WithOffset(-time.Minute), window.Session(time.Hour), window.Global(),
+		window.Sliding(time.Hour, time.Minute), window.Sliding(time.Minute, time.Hour), window.Sliding(11*time.Millisecond, 10*time.Millisecond),
+	} {
+		most := max(len(a.Append(nil, 0)), len(a.Append(nil, 10)))
+		for _, ts := range []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt64 + 60_000, -1, 0, 1, math.MaxInt64 - 60_000, math.MaxInt64 - 1, math.MaxInt64} {
+			if n := len(a.Append(nil, ts)); n > most {
+				t.Errorf("%s at %d: %d windows, %d at 0", a, ts, n, most)
+			}
+		}
 	}
 }
