@@ -89,12 +89,25 @@ func (t *task) readClock() (now int64) {
 	return t.cfg.Clock()
 }
 
-// alarm is a channel that says when the clock is to be asked again; nil where nothing waits for it.
-func (t *task) alarm() (<-chan time.Time, func() bool) {
+// alarm is a channel that says when the clock is to be asked again; nil where nothing waits for it. A task that waits often
+// does so with one timer.
+func (t *task) alarm() <-chan time.Time {
 	if len(t.clocked) == 0 {
-		return nil, func() bool { return false }
+		return nil
 	}
 	// A clock of the user's own may stand still: it is asked once a millisecond then.
-	timer := time.NewTimer(max(t.untilDue(), time.Millisecond))
-	return timer.C, timer.Stop
+	after := max(t.untilDue(), time.Millisecond)
+	if t.timer == nil {
+		t.timer = time.NewTimer(after)
+	} else {
+		t.timer.Reset(after)
+	}
+	return t.timer.C
+}
+
+// silence ends an alarm that nobody waits for any more.
+func (t *task) silence() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 }

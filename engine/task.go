@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync/atomic"
+	"time"
 )
 
 // chunk is how many records are processed before the space they took is given back to the source, and counters are
@@ -34,16 +35,17 @@ type task struct {
 	bell *bell
 
 	// All below is guarded by the lock.
-	at       *operator // whose function runs; for panics
-	cur      position  // of the record in work
-	now      int64     // processing time, if anything waits for it
-	seq      uint64    // number of the fence
-	fenced   bool      // some function gets a Context with every record
-	opened   bool      // the record in work has a fence
-	held     bool      // the task's goroutine has the lock
-	gathered int       // elements in the outboxes
-	handed   bool      // the outboxes have been handed over since; the goroutine's own
-	clockErr error     // the clock has failed between two records; the goroutine's own
+	at       *operator   // whose function runs; for panics
+	cur      position    // of the record in work
+	now      int64       // processing time, if anything waits for it
+	seq      uint64      // number of the fence
+	fenced   bool        // some function gets a Context with every record
+	opened   bool        // the record in work has a fence
+	held     bool        // the task's goroutine has the lock
+	gathered int         // elements in the outboxes
+	handed   bool        // the outboxes have been handed over since; the goroutine's own
+	clockErr error       // the clock has failed between two records; the goroutine's own
+	timer    *time.Timer // of alarm; the goroutine's own
 	failed   error
 	out      int64
 	late     int64
@@ -157,8 +159,8 @@ func (t *task) park(ctx context.Context, live []input) {
 	if len(live) == 0 || t.sinksFull() {
 		return
 	}
-	due, stop := t.alarm()
-	defer stop()
+	due := t.alarm()
+	defer t.silence()
 	select {
 	case <-t.bell.wake:
 	case <-due:
