@@ -81,14 +81,26 @@ func TestMapKeyedKeepsTheKeys(t *testing.T) {
 // The empty key and the zero value are like any other.
 func TestValueState(t *testing.T) {
 	// What is done for which key, and what the value is then.
-	steps := []struct{ key, do, want string }{
-		{"a", "", "0 false"}, {"a", "clear", "0 false"}, {"a", "1", "1 true"}, {"a", "2", "2 true"}, {"", "", "0 false"},
-		{"", "7", "7 true"}, {"b", "9", "9 true"}, {"a", "clear", "0 false"}, {"a", "clear", "0 false"}, {"", "", "7 true"},
-		{"b", "", "9 true"}, {"a", "3", "3 true"}, {"b", "0", "0 true"}, {"b", "clear", "0 false"}, {"", "", "7 true"},
+	type step struct{ key, do, want string }
+	steps := []step{
+		{"a", "", "0 false"},
+		{"a", "clear", "0 false"},
+		{"a", "1", "1 true"},
+		{"a", "2", "2 true"},
+		{"", "", "0 false"},
+		{"", "7", "7 true"},
+		{"b", "9", "9 true"},
+		{"a", "clear", "0 false"},
+		{"a", "clear", "0 false"},
+		{"", "", "7 true"},
+		{"b", "", "9 true"},
+		{"a", "3", "3 true"},
+		{"b", "0", "0 true"},
+		{"b", "clear", "0 false"},
+		{"", "", "7 true"},
 	}
 	got := collect(t, func(g *engine.Graph) engine.Stream[string] {
-		type step = struct{ key, do, want string }
-		byKey := engine.KeyBy(engine.From(g, engine.Slice[step](steps)), func(s step) string { return s.key })
+		byKey := engine.KeyBy(engine.From(g, engine.Slice(steps)), func(s step) string { return s.key })
 		return engine.Process(byKey, func(op *engine.Keyed[string]) engine.ProcessFunc[string, step, string] {
 			n, other, none := engine.ValueOf[int](op, "n"), engine.ValueOf[string](op, "other"), engine.ValueOf[*int](op, "none")
 			return func(_ engine.Context, _ string, s step, emit func(string)) error {
