@@ -148,7 +148,8 @@ func TestStateDoesNotAllocateForEachRecord(t *testing.T) {
 		},
 	} {
 		for _, parallelism := range []int{1, 2} {
-			if n := allocations(t, parallelism, graph); n > 0.01 {
+			// A window allocates once or twice, for at least 200 records; what goroutines do meanwhile is not the record's matter.
+			if n := allocations(t, parallelism, graph); n > 0.03 {
 				t.Errorf("%s, parallelism %d: %.3f allocations for each record", name, parallelism, n)
 			}
 		}
