@@ -35,8 +35,9 @@
 //
 // # Concurrency
 //
-// [Run] may be called from any goroutine; Open and Build are called from it, one at a time. While a task runs, a goroutine of its own
-// logs how far it has come, and one watches the connection; Run joins both. [Main] is called once, by main.
+// [Run] may be called from any goroutine; Open and Build are called from it, one at a time. Started is called from the goroutine
+// that processes, before it does. While a task runs, a goroutine of its own logs how far it has come, and one watches the connection;
+// Run joins both. [Main] is called once, by main.
 //
 // # Failure
 //

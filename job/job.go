@@ -38,6 +38,13 @@ type Job struct {
 	// Build puts the graph for a share together. It is called before Redis is asked for, so that a mistake is told at once and
 	// costs no checkpoint, and again for each attempt; so it opens and starts nothing itself.
 	Build func(Share) (*engine.Graph, error)
+	// Started is told of each attempt's pipeline, once its restore point is in place and before its first record, for
+	// [engine.Lookup], [engine.Scan] and [engine.Pipeline.States]: keep it where an HTTP handler or a ticker finds it, see the
+	// example. It is called on the goroutine that then processes, so no record passes until it returns: it must not block, and
+	// what it panics ends the process. The next attempt has another pipeline, and nothing says when this one has ended: until
+	// the next call it answers with what it held, or that it has failed ([engine.ErrFailed]). Before the first call there is none,
+	// which is the caller's to bear. An attempt that is not restored has no call. nil means that nobody wants to know.
+	Started func(Share, *engine.Pipeline)
 }
 
 // id checks the job.

@@ -71,7 +71,7 @@ func work(ctx context.Context, cfg Config, s Share, c connection) error {
 		if err != nil {
 			return nil, err
 		}
-		var p worker.Pipeline = pipeline
+		var p worker.Pipeline = starting{pipeline, Share(start), cfg.Job.Started}
 		said.pipeline.Store(&p)
 		return p, nil
 	}
