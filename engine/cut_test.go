@@ -3,8 +3,10 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,12 +63,19 @@ func content(entries []engine.Entry) string {
 func TestEachCutIsOneCutOverAllStores(t *testing.T) {
 	const n = 10_000
 	var rows engine.Rows[int]
+	var taken atomic.Int64
 	graph := func(g *engine.Graph) {
-		in := make([]int, n)
-		for i := range in {
-			in[i] = i + 1
-		}
-		engine.ToRows(twoStores(engine.From(g, engine.Slice(in)), func(engine.Context, int) error { return nil }), &rows)
+		engine.ToRows(twoStores(engine.From(g, sourceFunc[int](func(ctx context.Context, c *engine.Collector[int]) error {
+			for i := 1; i <= n; i++ {
+				for before := taken.Load(); i%100 == 0 && taken.Load() == before && ctx.Err() == nil; {
+					runtime.Gosched() // until one cut more has been taken
+				}
+				if err := c.Collect(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})), func(engine.Context, int) error { return nil }), &rows)
 	}
 	g := engine.New(engine.Config{Queue: 16})
 	graph(g)
@@ -83,8 +92,9 @@ func TestEachCutIsOneCutOverAllStores(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				taken.Add(1)
 				mu.Lock()
-				if len(cuts) < 100 {
+				if len(cuts) < 200 && p.Progress().RecordsIn > 0 {
 					cuts = append(cuts, s)
 				}
 				mu.Unlock()
