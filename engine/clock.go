@@ -26,10 +26,10 @@ func (t *task) tick() error {
 	t.at = clockOperator
 	t.now = t.cfg.Clock()
 	for _, c := range t.clocked {
-		if c.next() > t.now {
+		if c.next() > now {
 			continue
 		}
-		if err := c.advance(t.now); err != nil {
+		if err := c.advance(now); err != nil {
 			return err
 		}
 	}

@@ -157,7 +157,7 @@ func TestAnyParallelismEqualsTheUninterruptedRun(t *testing.T) {
 			covered[strings.Fields(kind)[0]]++
 		}
 	})
-	for _, kind := range []string{"states", "timer", "seen", "window", "late", "reduce", "number", "finer", "coarse", "before", "count"} {
+	for _, kind := range []string{"states", "timer", "seen", "window", "reduce", "number", "finer", "coarse", "before", "count"} {
 		if covered[kind] == 0 {
 			t.Errorf("no row of %q, only %v", kind, slices.Sorted(maps.Keys(covered)))
 		}

@@ -56,8 +56,38 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error shows the value of the panic, not the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+// Error shows the value of the panic and where it was, not the stack.
+func (e *PanicError) Error() string {
+	if at := panicPlace(string(e.Stack)); at != "" {
+		return fmt.Sprintf("panic: %v (%s)", e.Value, at)
+	}
+	return fmt.Sprintf("panic: %v", e.Value)
+}
+
+// panicPlace finds file and line of the function that panicked in a stack: the first behind the call of panic that is not the
+// runtime's.
+func panicPlace(stack string) string {
+	_, after, found := strings.Cut(stack, "\npanic(")
+	if !found {
+		return ""
+	}
+	function := "runtime.panic"
+	for line := range strings.Lines(after) {
+		place, indented := strings.CutPrefix(line, "\t")
+		if !indented {
+			if !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, "0x") { // what is left of the line of panic
+				function = line
+			}
+			continue
+		}
+		if strings.HasPrefix(function, "runtime.") {
+			continue
+		}
+		file, _, _ := strings.Cut(strings.TrimSpace(place), " ")
+		return file[strings.LastIndexByte(file, '/')+1:]
+	}
+	return ""
+}
 
 // Unwrap gives the value if it was an error.
 func (e *PanicError) Unwrap() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,10 +62,12 @@ func (e *execution) build() {
 	}
 }
 
+// fail keeps an error; the same one of several subtasks once.
 func (e *execution) fail(err error) {
-	if err != nil {
-		e.errs = append(e.errs, err)
+	if err == nil || slices.ContainsFunc(e.errs, func(known error) bool { return known.Error() == err.Error() }) {
+		return
 	}
+	e.errs = append(e.errs, err)
 }
 
 // tasksOf gives the tasks of a place. There is one of each source at most, so the head has no more tasks than sources.

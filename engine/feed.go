@@ -18,6 +18,7 @@ import (
 // cut, as "feed-N", and comes again after it has been adopted. What a record refers to is shared with the cut: the loop must
 // not change it.
 type Feed[T any] struct {
+	graph *Graph
 	name  string
 	queue int
 	vals  state.Codec[T]
@@ -44,9 +45,16 @@ func ToFeed[T any](s Stream[T]) *Feed[T] {
 	op := g.operator("feed", "feed failed")
 	f := newFeed[T](g.cfg.Queue)
 	var err error
+	f.graph = g
 	f.vals, err = state.CodecOf[T]()
 	g.fail(op.name, err)
 	g.sink(s.origin().at, f.connect(s))
+	return f
+}
+
+// WithUID names the state of the feed, instead of its number in the graph; see [Stream.WithUID].
+func (f *Feed[T]) WithUID(uid string) *Feed[T] {
+	f.graph.identify(f, uid)
 	return f
 }
 

@@ -19,18 +19,20 @@ const flushAt = 64 << 10
 // [OpenCommitted] to read exactly those. Bytes beyond were written by attempts that died: they were never committed, and
 // no reader counts them. A path belongs to one task of one job: a run that starts from nothing is refused
 // ([ErrOutputExists]) where the file exists already.
-func ToFile[T any](s Stream[T], path string, format func(dst []byte, v T) ([]byte, error)) {
+func ToFile[T any](s Stream[T], path string, format func(dst []byte, v T) ([]byte, error)) Sink {
 	g := s.graph()
 	op := g.operator("file", "sink invocation failed")
 	g.need(op, "format function", format != nil)
 	if path == "" {
 		g.fail(op.name, fmt.Errorf("empty path: %w", ErrInvalid))
 	}
+	g.claimPath(op, path)
 	key := new(sinkKey)
 	g.sink(s.origin().at, func(t *task) {
 		sink := writingSinkOf(t, key, func() *fileSink { return &fileSink{t.exec.name(key, "file"), newParts(path)} })
 		s.connect(t, &fileOp[T]{task: t, op: op, format: format, sink: sink, writers: writersOf(t, key)})
 	})
+	return Sink{g, key}
 }
 
 // JSONRow formats a record as a line of JSON, for [ToFile].

@@ -110,6 +110,9 @@ func openParts(dir string, list []filePart) (*partsReader, error) {
 // openPart opens a file that has at least length bytes.
 func openPart(path string, length int64) (*os.File, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
 	if err != nil {
 		return nil, err
 	}

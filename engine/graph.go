@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -67,13 +68,14 @@ type Graph struct {
 	counts map[string]int
 	head   *place
 	sinks  []sinkNode
-	uids   map[any]string // by node
+	uids   map[any]string    // by node
+	paths  map[string]string // of files that sinks write, to the sink
 	extra  []userState
 }
 
 // New returns an empty graph.
 func New(cfg Config) *Graph {
-	g := &Graph{counts: make(map[string]int), head: &place{head: true}, uids: make(map[any]string)}
+	g := &Graph{counts: make(map[string]int), head: &place{head: true}, uids: make(map[any]string), paths: make(map[string]string)}
 	g.fail("config", cfg.validate())
 	g.cfg = cfg
 	return g
@@ -100,6 +102,15 @@ func (g *Graph) Build() (*Pipeline, error) {
 // sink adds a sink that runs at a place.
 func (g *Graph) sink(at *place, connect func(*task)) {
 	g.sinks = append(g.sinks, sinkNode{at, connect})
+}
+
+// claimPath reports a file that two sinks write.
+func (g *Graph) claimPath(op *operator, path string) {
+	clean := filepath.Clean(path)
+	if other, taken := g.paths[clean]; taken {
+		g.fail(op.name, fmt.Errorf("%s is the file of %s; a sink has a file of its own, a union of streams goes to one: %w", path, other, ErrInvalid))
+	}
+	g.paths[clean] = op.name
 }
 
 // identify gives the state of a node a name of its own.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -83,6 +84,12 @@ func (p *parts) position(id int64) fileState {
 // check says whether the files are what the cut says, as far as that is cheap: that all bytes are there. The checksums are
 // compared when the parts are put together.
 func (p *parts) check(s fileState) error {
+	for _, part := range s.Parts {
+		if own, _, _ := strings.Cut(part.Name, ".part-"); own != filepath.Base(p.path) {
+			return fmt.Errorf("the cut's rows are those of %s, and this sink writes %s: a file keeps its name while its job goes on, and "+
+				"sinks keep their place in the graph or are named by WithUID: %w", own, filepath.Base(p.path), ErrLost)
+		}
+	}
 	r, err := openParts(filepath.Dir(p.path), s.Parts)
 	if err == nil {
 		return r.Close()

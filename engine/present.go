@@ -52,7 +52,7 @@ func (w WindowedStream[K, T]) presentable() error {
 }
 
 func (o *presentOp[K, T, Acc, Out]) keyed(key K, v T, ts int64) error {
-	return o.place(key, v, max(o.task.now, addTime(o.wm, 1)), ts)
+	return o.place(key, v, max(o.task.cfg.Clock(), addTime(o.wm, 1)), ts)
 }
 
 func (o *presentOp[K, T, Acc, Out]) watermark(wm int64) error {

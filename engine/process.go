@@ -22,6 +22,8 @@ type Keyed[K comparable] struct {
 	key   K
 	valid bool // a record or timer is in work, so key is current
 	ts    int64
+	// call is what the function runs for.
+	call  callKind
 	sides []sidePort
 	err   error // the first of what reads a side output
 
@@ -30,6 +32,15 @@ type Keyed[K comparable] struct {
 	timely  bool       // it follows the time
 	times   standIns
 }
+
+// callKind is what a function with keyed state is called for.
+type callKind uint8
+
+const (
+	recordCall callKind = iota
+	eventTimer
+	processingTimer
+)
 
 // Process applies a function with keyed state to every record. setup is called once per subtask, when the graph is built (and
 // once more where a cut of another number of subtasks is restored); it declares the state ([ValueOf], [Declare], [ListOf],

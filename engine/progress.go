@@ -10,7 +10,7 @@ type Progress struct {
 	RecordsIn   int64 // records processed, over all sources, including those before the adopted cut
 	RecordsOut  int64 // records that reached a sink, in this run
 	LateDropped int64 // records dropped because all their windows had been emitted, in this run
-	Watermark   int64 // the lowest of all assigned watermarks whose streams are not idle; [MinWatermark] before the first
+	Watermark   int64 // the lowest of all assigned watermarks whose streams have not ended and are not idle; [MinWatermark] before the first
 	Sources     []SourceProgress
 	Windows     []WindowProgress // one for each window operator
 }
@@ -58,20 +58,23 @@ func (e *execution) progress() Progress {
 	return r
 }
 
-// lowestWatermark is that of the streams that are not idle; of all, if all are.
+// lowestWatermark is that of the streams that have neither ended nor are idle; else of the idle ones; else the end.
 func lowestWatermark(holders []*watermarkOp) int64 {
-	awake := slices.DeleteFunc(slices.Clone(holders), func(h *watermarkOp) bool { return h.shown.asleep.Load() })
-	if len(awake) == 0 {
-		awake = holders
-	}
-	if len(awake) == 0 {
+	if len(holders) == 0 {
 		return MinWatermark
 	}
-	lowest := MaxWatermark
-	for _, h := range awake {
-		lowest = min(lowest, h.shown.last.Load())
+	awake, asleep := MaxWatermark, MaxWatermark
+	for _, h := range holders {
+		if h.shown.asleep.Load() {
+			asleep = min(asleep, h.shown.last.Load())
+		} else {
+			awake = min(awake, h.shown.last.Load())
+		}
 	}
-	return lowest
+	if awake == MaxWatermark {
+		return asleep
+	}
+	return awake
 }
 
 // addWindow adds what one subtask of a window operator has counted.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -63,14 +65,19 @@ func (p *Pipeline) restore(in *items, mode RestoreMode) error {
 			return fmt.Errorf("lay the graph out over %d subtasks, as at the cut: %w", in.parallelism, errors.Join(old.errs...))
 		}
 	}
-	commit, err := p.load(in, slices.Concat(p.parts, old.parts), mode)
+	parts := slices.Concat(p.parts, old.parts)
+	commit, err := p.load(in, parts, mode)
+	if errors.Is(err, ErrMissingItem) {
+		return fmt.Errorf("%w; no operator takes %q of the cut; WithUID keeps names over changes of the graph, Config.AllowNonRestored "+
+			"lets a new operator start with nothing", err, in.unasked(parts))
+	}
 	if err != nil {
 		return err
 	}
 	left := in.rest()
 	if len(left) > 0 && !p.graph.cfg.AllowNonRestored {
-		return fmt.Errorf("%q: %w: its operator is gone or has another name; [Stream.WithUID] keeps names, "+
-			"[Config].AllowNonRestored drops the state", left, ErrUnknownItem)
+		return fmt.Errorf("%q: %w: its operator is gone or has another name; WithUID keeps names over changes of the graph, "+
+			"Config.AllowNonRestored drops the state", statesOf(left), ErrUnknownItem)
 	}
 	if err := p.handBack(in); err != nil {
 		return err
@@ -110,7 +117,10 @@ func (p *Pipeline) load(in *items, parts []part, mode RestoreMode) (commit func(
 		}
 		commit, err := part.load(in, mode)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.partName(), err)
+			if name := part.partName(); !strings.HasPrefix(err.Error(), strconv.Quote(name)) {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			return nil, err
 		}
 		commits = append(commits, commit)
 	}
@@ -173,6 +183,28 @@ func (i *items) note(entries iter.Seq[Entry]) { i.mirror = append(i.mirror, entr
 
 // noteOne adds one line.
 func (i *items) noteOne(e Entry) { i.note(func(yield func(Entry) bool) { yield(e) }) }
+
+// statesOf gives the names of the states that items are of: without key group and subtask.
+func statesOf(items []string) []string {
+	var names []string
+	for _, name := range items {
+		name, _, _ = strings.Cut(name, "/")
+		name, _, _ = strings.Cut(name, "@")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unasked gives the names of the states that no part has.
+func (i *items) unasked(parts []part) []string {
+	asked := []string{parallelismItem}
+	for _, p := range parts {
+		asked = append(asked, p.partName())
+	}
+	asked = statesOf(asked)
+	return slices.DeleteFunc(statesOf(slices.Collect(maps.Keys(i.bytes))), func(name string) bool { return slices.Contains(asked, name) })
+}
 
 // rest gives the names of what nobody has taken.
 func (i *items) rest() []string {

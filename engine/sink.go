@@ -15,6 +15,21 @@ type sinkNode struct {
 	connect func(*task)
 }
 
+// Sink is a sink of a graph, whose state can be given a name.
+type Sink struct {
+	g   *Graph
+	key *sinkKey
+}
+
+// WithUID names the state of the sink, instead of its number in the graph; see [Stream.WithUID].
+func (s Sink) WithUID(uid string) Sink {
+	s.g.identify(s.key, uid)
+	return s
+}
+
+// sinkKey tells sinks apart.
+type sinkKey struct{ _ byte }
+
 // sinkPart is a sink that writes, or commits, outside the checkpoint lock. All subtasks share it.
 type sinkPart interface {
 	part
@@ -136,7 +151,7 @@ func (r *Rows[T]) truncate(n int) {
 }
 
 // ToRows appends every record to rows. Its length is part of the cut as "rows-N".
-func ToRows[T any](s Stream[T], rows *Rows[T]) {
+func ToRows[T any](s Stream[T], rows *Rows[T]) Sink {
 	g := s.graph()
 	op := g.operator("rows", "sink invocation failed")
 	g.need(op, "rows", rows != nil)
@@ -145,10 +160,8 @@ func ToRows[T any](s Stream[T], rows *Rows[T]) {
 		sinkOf(t, key, func() *rowsSink[T] { return &rowsSink[T]{rows, t.exec.name(key, "rows")} })
 		s.connect(t, &rowsOp[T]{task: t, rows: rows})
 	})
+	return Sink{g, key}
 }
-
-// sinkKey tells sinks apart.
-type sinkKey struct{ _ byte }
 
 type rowsOp[T any] struct {
 	task *task

@@ -11,8 +11,10 @@ import (
 type TTL struct {
 	// After is the time from a write until the value is gone, in whole milliseconds; 0 means never.
 	After time.Duration
-	// Domain is the time that is meant. In event time a value is as old as the timestamp of the record that wrote it, and gone
-	// when the watermark is After beyond that; see [InEventTime] and [InProcessingTime] for what stands in for either.
+	// Domain is the time that is meant. In event time a value is as old as the timestamp of the record that wrote it, and gone for
+	// a record whose own timestamp is After beyond that, and for a late one once the watermark is; for a timer of event time, at
+	// its moment. So for records that are not late it makes no difference how far the watermark is, which with several subtasks
+	// depends on how they come. See [InEventTime] and [InProcessingTime] for what stands in for either.
 	Domain TimeDomain
 	// OnRead lets reading a value renew it like writing.
 	OnRead bool
@@ -36,7 +38,7 @@ type aging[K comparable, V any] struct {
 	ttl    TTL
 	after  int64
 	cursor state.Cursor
-	gone   func(*Stamped[V]) bool
+	swept  func(*Stamped[V]) bool
 }
 
 func newAging[V any, K comparable](op *Keyed[K], name string, version int, ttl TTL) *aging[K, V] {
@@ -47,17 +49,35 @@ func newAging[V any, K comparable](op *Keyed[K], name string, version int, ttl T
 	if a.store != nil {
 		a.store.version = version
 	}
-	a.gone = func(s *Stamped[V]) bool { return addTime(s.Written, a.after) <= a.keyed.now(a.ttl.Domain) }
+	a.swept = func(s *Stamped[V]) bool { return addTime(s.Written, a.after) <= a.least() }
 	op.keepTime()
 	return a
 }
 
+// present is the time that decides what the record or timer in work sees.
+func (a *aging[K, V]) present() int64 {
+	k := a.keyed
+	if a.ttl.Domain == InEventTime && k.call == recordCall {
+		return max(a.least(), k.ts)
+	}
+	return a.least()
+}
+
+// least is a time before which nothing will be seen any more, by whichever key: timers come in the order of their moments.
+func (a *aging[K, V]) least() int64 {
+	k := a.keyed
+	if a.ttl.Domain == InEventTime && k.call == eventTimer {
+		return k.ts
+	}
+	return k.now(a.ttl.Domain)
+}
+
 // stamp is when what is written now is written.
 func (a *aging[K, V]) stamp() int64 {
-	if a.ttl.Domain == InEventTime {
+	if a.ttl.Domain == InEventTime && a.keyed.call != processingTimer {
 		return a.keyed.ts
 	}
-	return a.keyed.now(InProcessingTime)
+	return a.keyed.now(a.ttl.Domain)
 }
 
 func (a *aging[K, V]) get(k K) (v V, ok bool) {
@@ -65,7 +85,7 @@ func (a *aging[K, V]) get(k K) (v V, ok bool) {
 	if s == nil {
 		return v, false
 	}
-	if a.gone(s) {
+	if addTime(s.Written, a.after) <= a.present() {
 		a.store.table.Delete(k)
 		return v, false
 	}
@@ -82,5 +102,5 @@ func (a *aging[K, V]) put(k K, v V) {
 		stamp = max(stamp, s.Written)
 	}
 	*s = Stamped[V]{v, stamp}
-	a.store.table.Sweep(&a.cursor, sweepAtOnce, a.gone)
+	a.store.table.Sweep(&a.cursor, sweepAtOnce, a.swept)
 }

@@ -44,9 +44,8 @@ func TestValuesExpire(t *testing.T) {
 		"in the time of records":              {engine.TTL{After: 10 * ms}, false, "a1 a2 a3 a3 a100 a1 b1 a100"},
 		"in processing time that records are": {engine.TTL{After: 10 * ms, Domain: engine.InProcessingTime}, false, "a1 a2 a3 a3 a100 a1 b1 a100"},
 		"renewed by reading":                  {engine.TTL{After: 10 * ms, OnRead: true}, false, "a1 a2 a3 a3 a3 a4 b1 a100"},
-		// The watermark is one behind the record before.
-		"in event time": {engine.TTL{After: 10 * ms}, true, "a1 a2 a3 a3 a3 a4 b1 a100"},
-		"not yet":       {engine.TTL{After: time.Hour}, false, "a1 a2 a3 a3 a3 a4 b1 a4"},
+		"in event time":                       {engine.TTL{After: 10 * ms}, true, "a1 a2 a3 a3 a100 a1 b1 a100"},
+		"not yet":                             {engine.TTL{After: time.Hour}, false, "a1 a2 a3 a3 a3 a4 b1 a4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := engine.New(engine.Config{})

@@ -68,18 +68,6 @@ func ToTwoPhase[T, Txn any](s Stream[T], out TwoPhaseCommit[T, Txn]) Sink {
 	return Sink{g, key}
 }
 
-// Sink is a sink whose state can be given a name.
-type Sink struct {
-	g   *Graph
-	key *sinkKey
-}
-
-// WithUID names the state of the sink, see [Stream.WithUID].
-func (s Sink) WithUID(uid string) Sink {
-	s.g.identify(s.key, uid)
-	return s
-}
-
 // twoPhaseOp takes records under the checkpoint lock; all that waits happens in the sink, outside of it.
 type twoPhaseOp[T, Txn any] struct {
 	task *task

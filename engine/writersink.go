@@ -13,7 +13,7 @@ import (
 // ToWriter writes every record to w as a line, as [fmt.Fprintln] does, soon after it was processed and in one Write; an error of
 // w ends the run. A write that blocks holds up the run, not a cut. It is at least once: the cut, as "writer-N", is durable as
 // far as w is, since encoding it first writes the lines up to there.
-func ToWriter[T any](s Stream[T], w io.Writer) {
+func ToWriter[T any](s Stream[T], w io.Writer) Sink {
 	g := s.graph()
 	op := g.operator("writer", "sink invocation failed")
 	g.need(op, "writer", w != nil)
@@ -22,6 +22,7 @@ func ToWriter[T any](s Stream[T], w io.Writer) {
 		sink := writingSinkOf(t, key, func() *writerSink { return &writerSink{name: t.exec.name(key, "writer"), w: w} })
 		s.connect(t, &writerOp[T]{task: t, op: op, sink: sink})
 	})
+	return Sink{g, key}
 }
 
 type writerOp[T any] struct {
