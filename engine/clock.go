@@ -21,10 +21,10 @@ type clocked interface {
 	next() int64
 }
 
-// tick fires what is due, within a fence, and keeps the moment for what else asks in it.
+// tick fires what is due, within a fence.
 func (t *task) tick() error {
 	t.at = clockOperator
-	t.now = t.cfg.Clock()
+	now := t.cfg.Clock()
 	for _, c := range t.clocked {
 		if c.next() > now {
 			continue

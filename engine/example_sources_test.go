@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -59,7 +60,12 @@ func ExampleCollect() {
 		}
 		fmt.Print(sum, " ")
 	}
-	inverse := engine.Map(numbers, func(n int64) int64 { return 6 / (2 - n) })
+	inverse := engine.TryMap(numbers, func(_ engine.Context, n int64) (int64, error) {
+		if n == 2 {
+			return 0, errors.New("two has no inverse")
+		}
+		return 6 / (2 - n), nil
+	})
 	for v, err := range engine.Collect(context.Background(), inverse) {
 		fmt.Println(v, err)
 	}
@@ -67,5 +73,5 @@ func ExampleCollect() {
 	// 0 1 2 4 6 9 left at 12 <nil>
 	// 3 <nil>
 	// 6 <nil>
-	// 0 map-1: map function failed at record 3 of source-1 (offset 2): panic: runtime error: integer divide by zero
+	// 0 map-1: map function failed at record 3 of source-1 (offset 2): two has no inverse
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -76,3 +77,9 @@ func sorted(s []string) []string {
 	slices.Sort(s)
 	return s
 }
+
+// panicPlace is what an error says of where a panic was.
+var panicPlace = regexp.MustCompile(` \([a-z_]+\.go:[0-9]+\)`)
+
+// placeless is the text of an error without the places of panics.
+func placeless(err error) string { return panicPlace.ReplaceAllString(err.Error(), "") }

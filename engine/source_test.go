@@ -101,7 +101,7 @@ func TestGenerate(t *testing.T) {
 	_, err := tryCollect(t.Context(), t, func(g *engine.Graph) engine.Stream[int64] {
 		return engine.From(g, engine.Generate(3, func(i int64) int64 { return 6 / (2 - i) }))
 	})
-	if want := "source-1: source execution failed at record 3 of source-1 (offset 2): panic: runtime error: integer divide by zero"; err == nil || err.Error() != want {
+	if want := "source-1: source execution failed at record 3 of source-1 (offset 2): panic: runtime error: integer divide by zero"; err == nil || placeless(err) != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
