@@ -167,4 +167,30 @@ func TestTheProgramRunsTheJobAndKnowsItsHealth(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal([]byte(out), &health)); err != nil || health.Task != "task-1" || health.Phase != "finished" {
 		t.Errorf("health after the run: %v, %s", err, out)
 	}
+	// Started again by mistake, without the output or a sink of before: the finished task stays what it is.
+	if err := os.Remove(dir + "/task-1.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	other := job.Job{Name: "sums", Build: func(job.Share) (*engine.Graph, error) {
+		g := engine.New(engine.Config{})
+		engine.ToRows(engine.From(g, engine.Slice([]int{1})), &engine.Rows[int]{})
+		return g, nil
+	}}
+	for _, again := range []job.Job{sums(dir, last, 0), other} {
+		if _, err := call(t, again, "run"); err != nil {
+			t.Errorf("started again: %v", err)
+		}
+		if now, err := call(t, again, "health", "--task", "1/1", "-o", "json"); err != nil || now != out {
+			t.Errorf("health after another start: %v, %s instead of %s", err, now, out)
+		}
+	}
+}
+
+func TestTheHelpOfRunNamesEveryExitCode(t *testing.T) {
+	help, err := call(t, sums(t.TempDir(), 1, 0), "run", "--help")
+	for _, says := range []string{"code 0 means", "; 1 that", "; 2 that", "; 3 that", "; 4 that"} {
+		if err != nil || !strings.Contains(help, says) {
+			t.Errorf("%v, %q is not in %s", err, says, help)
+		}
+	}
 }

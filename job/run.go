@@ -14,7 +14,8 @@ import (
 )
 
 // Run works on one share of a job until its input has ended and a completed checkpoint holds the end state, or until ctx ends: it
-// then stops between two records and waits up to DrainTimeout for a cut that is being stored. Either way it returns nil. A Redis
+// then stops between two records and waits up to DrainTimeout for a cut that is being stored. Either way it returns nil, and at once
+// if an earlier run of the share has come to that end, unless the configuration says Fresh. A Redis
 // that cannot be reached within five seconds at the start is an error; later it is waited for. Further errors: [ErrUsage],
 // [worker.ErrSuperseded], [worker.ErrRestore], [worker.ErrShare], those of the job's functions and of its graph.
 //

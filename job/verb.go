@@ -28,8 +28,11 @@ type verb struct {
 
 const runText = `Work on one task of the job %s until its input ends.%s
 
-Exit code 0 means that the input has ended; 2 that the command or its share is wrong; 3 that another process has taken up the
-task: do not restart this one at once.`
+A task that has finished in an earlier run goes home at once, also if its input has grown; --restore fresh starts it again.
+
+Exit code 0 means that the input has ended, now or before, or an orderly shutdown; 1 that it failed, and a restart goes on from the
+newest checkpoint; 2 that the command, its share or the graph is wrong; 3 that another process has taken up the task: do not restart
+this one at once; 4 that the output of a completed checkpoint can never be committed: a person must look.`
 
 const runExample = `  %[1]s run --task 1/3
   %[1]s run --task 2/3 --redis redis://10.0.0.5:6379`

@@ -46,6 +46,7 @@
 //	a restore point that cannot be put in place        ends: ErrRestore, nothing was processed
 //	a commit fails                                     tries again every second
 //	a commit can never succeed                         ends: ErrCommit
+//	the task has finished in an earlier run            goes home with nil before it registers (mode Adopt)
 //	told another number of shares than tasks expected  ends: ErrShare, before it processes anything or any further
 //	a function of the job fails                        declines what is pending, ends with operator and position
 //	Run's context ends                                 stores the cut under way, declines the rest, says that it left

@@ -114,7 +114,7 @@ func (w *Worker) lookAround(ctx context.Context, mine eventlog.Assignment) error
 		default:
 			return nil
 		}
-		if !sleep(ctx, min(time.Second, w.cfg.PresenceTTL/3)) {
+		if !w.pause(ctx) {
 			return context.Cause(ctx)
 		}
 	}

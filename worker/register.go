@@ -128,10 +128,15 @@ func (w *Worker) readAssignment(ctx context.Context) (eventlog.Assignment, bool,
 			return now, ok, nil
 		}
 		w.log.Warn().Err(err).Msg("read the assignment")
-		if !sleep(ctx, min(time.Second, w.cfg.PresenceTTL/3)) {
+		if !w.pause(ctx) {
 			return eventlog.Assignment{}, false, context.Cause(ctx)
 		}
 	}
+}
+
+// pause waits before something that failed is tried again, and reports whether ctx is still alive then.
+func (w *Worker) pause(ctx context.Context) bool {
+	return sleep(ctx, min(time.Second, w.cfg.PresenceTTL/3))
 }
 
 // alive reports whether the instance gives signs of life for the task; not if that cannot be read.

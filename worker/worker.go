@@ -63,7 +63,8 @@ func New(cfg Config) (*Worker, error) {
 func (w *Worker) Hurry() { w.hurryOnce.Do(func() { close(w.hurry) }) }
 
 // Run registers, restores and processes until the input has ended and a completed checkpoint holds the end state; then it
-// returns nil. It returns nil too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
+// returns nil. With [engine.Adopt] it returns nil at once, without registering, if an earlier run has come that far. It returns nil
+// too when ctx ends: it then stops between two records and waits up to DrainTimeout for a cut
 // that is being stored. An attempt whose presence lapsed, or that the coordinator's log has lost, or whose restore point is
 // damaged, is given up, and the task registers anew, unless another process has it by then, or the restore point is the same. Any other error ends Run: one of the job's own functions (an
 // [engine.OperatorError]), [ErrSuperseded], [ErrRestore], [ErrCommit], [ErrShare]. Call it once.
@@ -81,8 +82,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// attempts runs one attempt after another, until one is not followed by another.
+// attempts runs one attempt after another, until one is not followed by another. There is none if the task has finished before.
 func (w *Worker) attempts(ctx context.Context) error {
+	if w.nothingLeft(ctx) {
+		return nil
+	}
 	for {
 		assigned, err := w.attempt(ctx)
 		if errors.Is(err, errLapsed) && ctx.Err() == nil {
