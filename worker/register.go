@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,11 +25,16 @@ type registration struct {
 	version  assignedVersion // of the assignments that were read last
 	passed   time.Time       // when the coordinator was first seen to have passed the registration over
 	warned   bool
+	heard    func() // ends the wait for anybody to lead
 }
 
 // answerGrace is how long a coordinator that has read a registration may take for the assignment: it is written a moment
 // later, and after a restart only when the restore point has landed.
 const answerGrace = 5 * time.Second
+
+// leaderGrace is how long nobody need have read a registration before the worker says that nobody seems to lead. A coordinator that
+// leads reads it within a second; one that starts meanwhile, or takes over, may take longer, and then nothing is wrong.
+const leaderGrace = 5 * time.Second
 
 // register announces a new instance and waits until the coordinator has given it an attempt.
 func (w *Worker) register(ctx context.Context) (registration, error) {
@@ -48,6 +54,9 @@ func (w *Worker) register(ctx context.Context) (registration, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	nobody, heard := context.WithCancel(ctx)
+	r.heard = heard
+	wg.Go(func() { w.sayThatNobodyLeads(nobody) })
 	wg.Go(func() { // the coordinator may take its time
 		for sleep(ctx, w.cfg.PresenceTTL/3) {
 			w.beatUnassigned(ctx, r.instance)
@@ -64,6 +73,20 @@ func (w *Worker) beatUnassigned(ctx context.Context, instance events.InstanceID)
 	if err := w.cfg.Log.Beat(ctx, w.cfg.Task, p, w.cfg.PresenceTTL); err != nil && ctx.Err() == nil {
 		w.log.Warn().Err(err).Msg("give a sign of life")
 	}
+}
+
+// sayThatNobodyLeads says so after a while, unless somebody was heard of by then. A worker may not read the lease itself: its rights
+// on Redis leave that key out.
+func (w *Worker) sayThatNobodyLeads(nobody context.Context) {
+	if !sleep(nobody, leaderGrace) {
+		return
+	}
+	tasks := "<number of tasks>"
+	if w.counted {
+		tasks = strconv.Itoa(w.cfg.Count)
+	}
+	job := w.cfg.Log.Job()
+	w.log.Warn().Msgf("nobody seems to lead job %s; start a coordinator: coordinator serve --job %s --tasks %s", job, job, tasks)
 }
 
 // await looks at the task's assignment after each change of the control state, which points to it.
@@ -87,6 +110,9 @@ func (w *Worker) look(ctx context.Context, r *registration, c eventlog.Control) 
 		r.seen, r.first = true, stateOf(c)
 	}
 	folded := !c.Position.Before(r.at)
+	if folded || stateOf(c) != r.first {
+		r.heard() // what was there first may be what a coordinator left that is long gone
+	}
 	if err := w.checkShare(c); err != nil {
 		if !folded && stateOf(c) == r.first {
 			return false, nil // it may be what a coordinator left that is long gone

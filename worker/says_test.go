@@ -124,6 +124,63 @@ func TestOnlyARegistrationThatStaysUnansweredIsDoubted(t *testing.T) {
 	})
 }
 
+// A state that an earlier coordinator has left is no sign of one that leads.
+func TestAWorkerThatNobodyAnswersSaysOnceWhatIsMissing(t *testing.T) {
+	const grace = 5 * time.Second
+	for name, tt := range map[string]struct {
+		left    bool
+		count   int
+		command string
+	}{
+		"a new job":               {false, 3, "coordinator serve --job job --tasks 3"},
+		"what a coordinator left": {true, 3, "coordinator serve --job job --tasks 3"},
+		"no number of shares":     {false, 0, "coordinator serve --job job --tasks <number of tasks>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				if tt.left {
+					s.write()
+				}
+				var out said
+				cfg := newJob().config()
+				cfg.Count, cfg.Logger = tt.count, zerolog.New(&out).Level(zerolog.WarnLevel)
+				r := s.run(cfg)
+				time.Sleep(grace - time.Millisecond)
+				synctest.Wait()
+				if got := out.messages(t); len(got) > 0 {
+					t.Errorf("said %q before %s", got, grace)
+				}
+				time.Sleep(time.Hour)
+				want := []string{"nobody seems to lead job job; start a coordinator: " + tt.command}
+				if got := out.messages(t); !slices.Equal(got, want) || r.ended() {
+					t.Errorf("said %q, want %q", got, want)
+				}
+				s.admit(events.NoCheckpoint)
+				next[*events.TaskRestored](s)
+			})
+		})
+	}
+}
+
+func TestAWorkerThatACoordinatorHasHeardDoesNotMissOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var out said
+		cfg := newJob().config()
+		cfg.Logger = zerolog.New(&out)
+		s.run(cfg)
+		reg := next[*events.TaskRegistered](s)
+		s.write()
+		time.Sleep(time.Minute) // the restore point lands late
+		s.give(reg.Instance, events.NoCheckpoint)
+		next[*events.TaskRestored](s)
+		if got := out.messages(t); slices.ContainsFunc(got, func(m string) bool { return strings.Contains(m, "nobody seems to lead") }) {
+			t.Errorf("said %q", got)
+		}
+	})
+}
+
 // Nobody leads: one request stands in the log until somebody does, however long that takes.
 func TestALastCheckpointIsAskedForOnceUntilTheCoordinatorShowsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
