@@ -99,6 +99,9 @@ func (e *execution) name(node any, kind string) string {
 		return name
 	}
 	name, ok := p.graph.uids[node]
+	if !ok && p.graph.cfg.RequireUIDs && kind != "exchange" { // which those inside a union cannot have
+		e.fail(fmt.Errorf("%s-%d keeps state and has no uid (WithUID): %w", kind, p.counts[kind]+1, ErrName))
+	}
 	if !ok {
 		p.counts[kind]++
 		name = fmt.Sprintf("%s-%d", kind, p.counts[kind])

@@ -21,9 +21,12 @@ type Config struct {
 	// AllowNonRestored lets a cut of another graph be restored: state whose operator is gone is dropped, and an operator
 	// without state starts with none. Otherwise both are refused by name. See [Stream.WithUID].
 	AllowNonRestored bool
-	// Clock tells processing time in milliseconds, such as [SystemTime]. It is asked from the pipeline's goroutine, before each
-	// record and when something is due, and by each subtask; it must not block, nor go back. nil means that there is no processing time: what
-	// needs it is reported by Build.
+	// RequireUIDs lets Build report every operator, source and sink that keeps state and has no uid ([Stream.WithUID]): without, states
+	// are told apart by their number in the graph, and change places when it changes.
+	RequireUIDs bool
+	// Clock tells processing time in milliseconds, such as [SystemTime]. It is asked from the pipeline's goroutines, before each
+	// record and when something is due; it must not block, nor go back. nil means that there is no processing time: windows, triggers
+	// and idleness that need it are reported by Build; for timers and times to live the timestamps of records stand for it.
 	Clock func() int64
 }
 

@@ -118,3 +118,18 @@ func TestAPanicNamesItsPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever wants a uid on all that keeps state is told what has none.
+func TestRequiredUIDsAreMissed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.jsonl")
+	g := engine.New(engine.Config{RequireUIDs: true, Parallelism: 2})
+	s := engine.EventTime(engine.From(g, engine.Slice([]int{1})).WithUID("numbers"), nil, engine.Ascending())
+	counts := engine.Count(engine.KeyBy(s, func(v int) int { return v }))
+	engine.ToFile(counts, path, engine.JSONRow[int64]).WithUID("out")
+	_, err := g.Build()
+	for _, name := range []string{"watermark-1", "store-1"} {
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "source") || strings.Contains(err.Error(), "file") {
+			t.Error(name, err)
+		}
+	}
+}
