@@ -24,21 +24,23 @@ func (c Config) open(ctx context.Context, s Share) (closer func() error, err err
 	return closer, nil
 }
 
-// build makes a pipeline for one run.
+// build makes a pipeline for one run. A graph that cannot be built is an [ErrUsage]: no restart mends it.
 func (c Config) build(s Share) (*engine.Pipeline, error) {
 	g, err := c.Job.Build(s)
-	if err == nil && g == nil {
-		err = errors.New("no graph")
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, engine.ErrInvalid):
+		return nil, Usagef("build job %s: %w", s.Job, err)
+	case err != nil: // a folder that cannot be made, a service that is away
 		return nil, fmt.Errorf("build job %s: %w", s.Job, err)
+	case g == nil:
+		return nil, Usagef("build job %s: no graph", s.Job)
 	}
 	if c.Parallelism != 0 {
 		g.SetParallelism(c.Parallelism)
 	}
 	p, err := g.Build()
 	if err != nil {
-		return nil, fmt.Errorf("build job %s: %w", s.Job, err)
+		return nil, Usagef("build job %s: %w", s.Job, err)
 	}
 	return p, nil
 }

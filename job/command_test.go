@@ -119,6 +119,7 @@ func TestAWrongCallIsAnErrUsage(t *testing.T) {
 		"run --log-level loud":              "debug",
 		"run --output x.jsonl --task 1/3":   "unknown flag",
 		"run --progress-interval soon":      "invalid argument",
+		"run --parallelism 1000":            "1000 with 128 key groups",
 		"health --task 0/3":                 "i/n",
 		"health --job a/b":                  "--job",
 		"run --task 2/3 --redis " + away:    "with 3 shares",

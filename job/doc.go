@@ -19,7 +19,7 @@
 //
 //	flag  >  environment TIDEMARK_<FLAG>  >  REDIS_URL (for --redis only)  >  file (--config, YAML)  >  default
 //
-// Exit codes: 0 the input has ended, or an orderly shutdown; 1 failed; 2 wrong call, [ErrUsage] and [worker.ErrShare];
+// Exit codes: 0 the input has ended, or an orderly shutdown; 1 failed; 2 wrong call or graph, [ErrUsage] and [worker.ErrShare];
 // 3 [worker.ErrSuperseded]; 4 [worker.ErrCommit]; 128 + n ended by the second signal n.
 //
 // A service that runs a job beside other things calls [Run] instead of [Main].

@@ -10,8 +10,8 @@ import (
 	"github.com/tidemark-stream/tidemark/internal/cli"
 )
 
-// ErrUsage is wrapped by errors that another call would avoid: an impossible [Config], and what [Usagef] makes. [Main] ends with
-// exit code 2 then, which a supervisor does not answer with a restart.
+// ErrUsage is wrapped by errors that another call would avoid: an impossible [Config], a graph that cannot be built, and what
+// [Usagef] makes. [Main] ends with exit code 2 then, which a supervisor does not answer with a restart.
 var ErrUsage = cli.ErrUsage
 
 // Usagef formats an error that is an [ErrUsage], for the functions of a [Job] to refuse a setting with.
@@ -36,7 +36,8 @@ type Job struct {
 	// What it returns, unless nil, is called once when the run has ended. nil means that nothing is needed.
 	Open func(context.Context, Share) (closer func() error, err error)
 	// Build puts the graph for a share together. It is called before Redis is asked for, so that a mistake is told at once and
-	// costs no checkpoint, and again for each attempt; so it opens and starts nothing itself.
+	// costs no checkpoint, and again for each attempt; so it opens and starts nothing itself. An error that wraps
+	// [engine.ErrInvalid] is an [ErrUsage].
 	Build func(Share) (*engine.Graph, error)
 	// Started is told of each attempt's pipeline, once its restore point is in place and before its first record, for
 	// [engine.Lookup], [engine.Scan] and [engine.Pipeline.States]: keep it where an HTTP handler or a ticker finds it, see the

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -106,7 +108,7 @@ func TestTheParallelismIsThatOfTheConfiguration(t *testing.T) {
 	const last = 200
 	log, records := inMemory(t, "task-1")
 	cfg := job.Config{Job: sums(t.TempDir()+"/sums.jsonl", last, 0), Log: log, Store: records, Parallelism: 1000}
-	if err := job.Run(t.Context(), cfg); !errors.Is(err, engine.ErrInvalid) {
+	if err := job.Run(t.Context(), cfg); !errors.Is(err, engine.ErrInvalid) || !errors.Is(err, job.ErrUsage) {
 		t.Errorf("more subtasks than key groups: %v", err)
 	}
 	output := filepath.Join(t.TempDir(), "sums.jsonl")
@@ -173,18 +175,35 @@ func TestWhatIsWrongWithTheGraphIsSaidBeforeRedisIsAskedFor(t *testing.T) {
 	open := func(context.Context, job.Share) (func() error, error) {
 		return func() error { closed++; return errors.New("closing") }, nil
 	}
-	for says, build := range map[string]func(job.Share) (*engine.Graph, error){
-		"no sink": func(job.Share) (*engine.Graph, error) { return engine.New(engine.Config{}), nil },
-		"no graph": func(job.Share) (*engine.Graph, error) {
+	bounded := func(bound time.Duration) func(job.Share) (*engine.Graph, error) {
+		return func(job.Share) (*engine.Graph, error) {
+			g := engine.New(engine.Config{})
+			timed := engine.EventTime(engine.From(g, engine.Slice([]int64{1})), func(n int64) int64 { return n }, engine.Bounded(bound))
+			engine.ToRows(timed, &engine.Rows[int64]{})
+			return g, nil
+		}
+	}
+	for says, tt := range map[string]struct {
+		usage bool
+		build func(job.Share) (*engine.Graph, error)
+	}{
+		"no sink": {true, func(job.Share) (*engine.Graph, error) { return engine.New(engine.Config{}), nil }},
+		"no graph": {true, func(job.Share) (*engine.Graph, error) {
 			return nil, nil //nolint:nilnil // the mistake
-		},
-		"not today":      func(job.Share) (*engine.Graph, error) { return nil, job.Usagef("not today") },
-		"reach redis at": sums(t.TempDir(), 1, 0).Build,
+		}},
+		"-5s":            {true, bounded(-5 * time.Second)},
+		"not positive":   {true, func(job.Share) (*engine.Graph, error) { return nil, fmt.Errorf("not positive: %w", engine.ErrInvalid) }},
+		"not today":      {true, func(job.Share) (*engine.Graph, error) { return nil, job.Usagef("not today") }},
+		"disk":           {false, func(job.Share) (*engine.Graph, error) { return nil, errors.New("no room on disk") }},
+		"reach redis at": {false, bounded(time.Second)},
 	} {
 		closed = 0
-		err := job.Run(t.Context(), job.Config{Redis: "redis://127.0.0.1:1", Job: job.Job{Name: "sums", Open: open, Build: build}})
+		err := job.Run(t.Context(), job.Config{Redis: "redis://127.0.0.1:1", Job: job.Job{Name: "sums", Open: open, Build: tt.build}})
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "closing") {
 			t.Errorf("got %v, want %q and the error of closing", err, says)
+		}
+		if errors.Is(err, job.ErrUsage) != tt.usage {
+			t.Errorf("%v: a wrong call is %v", err, tt.usage)
 		}
 		if closed != 1 {
 			t.Errorf("%s: closed %d times", says, closed)
