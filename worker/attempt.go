@@ -168,7 +168,7 @@ func (a *attempt) inputEnded(ctx context.Context, err error) error {
 	case err == nil:
 		a.ended = true
 		a.pulse.phase.Store(phaseFinishing)
-		a.log.Info().Msg("input has ended; waiting for one more completed checkpoint")
+		a.log.Info().Func(counts(a.pipeline.Progress())).Msg("input has ended; waiting for one more completed checkpoint")
 		return nil
 	case cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)):
 		return cause

@@ -141,6 +141,6 @@ func (a *attempt) finish(ctx context.Context, final events.CheckpointID) error {
 	if err := a.publish(ctx, e); err != nil {
 		return err
 	}
-	a.log.Info().Stringer("checkpoint", final).Msg("finished")
+	a.log.Info().Stringer("checkpoint", final).Func(counts(a.pipeline.Progress())).Msg("finished")
 	return nil
 }

@@ -102,6 +102,7 @@ func (w *Worker) attempts(ctx context.Context) error {
 		case isVoid(err):
 			w.log.Warn().Err(err).Msg("registering anew")
 		default:
+			sayStack(w.log, err)
 			return err
 		}
 	}
