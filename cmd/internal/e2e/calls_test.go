@@ -17,7 +17,7 @@ func TestAWrongCallEndsWith2AndSaysWhatIsAllowed(t *testing.T) {
 		{"nosuch", "unknown command"},
 		{"list --nosuch", "See 'coordinator list --help'"},
 		{"list extra", "extra"},
-		{"list --status done", "pending, finalizing, completed, retired, failed"},
+		{"list --status done", "pending, finalizing, completed, retired, withdrawn, failed"},
 		{"list --limit -1", "negative"},
 		{"list -o yaml", "text or json"},
 		{"list --job a/b", "--job"},
