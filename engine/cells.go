@@ -65,6 +65,9 @@ func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 	table, err := loadTable(items, c.scope, c.table, tail.decode, func(k bucketKey[K], v cell[Acc]) Entry {
 		return Entry{Key: fmt.Sprint(k.Key), Window: c.windowOf(k, &v), Last: v.Last, Content: fmt.Sprint(v.Acc)}
 	})
+	if err == nil && c.merges {
+		err = checkPlaces(table)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +77,23 @@ func (c *cells[K, Acc]) load(items *items, mode RestoreMode) (func(), error) {
 			c.index()
 		}
 	}, nil
+}
+
+// checkPlaces checks that the sessions of each key are at places without gaps, of which the first knows how many there are.
+func checkPlaces[K comparable, Acc any](table *state.Table[bucketKey[K], cell[Acc]]) error {
+	for k, v := range table.All() {
+		first, ok := table.Get(placed(k.Key, 0))
+		whole := ok && k.Start >= 0 && k.Start <= first.Others && k.End == 0
+		if k.Start == 0 {
+			for place := int64(1); whole && place <= v.Others; place++ {
+				_, whole = table.Get(placed(k.Key, place))
+			}
+		}
+		if !whole {
+			return fmt.Errorf("sessions of key %v: %w", k.Key, ErrCorrupt)
+		}
+	}
+	return nil
 }
 
 // index makes the indexes from the table.

@@ -132,6 +132,7 @@ func (x *exchange[K, T]) decodeTransit(d *decoder) (list []element[K, T]) {
 func (g *gate[K, T]) settle(t *task) error {
 	for i := range g.channels {
 		c := &g.channels[i]
+		c.absorb()
 		if err := t.protect(func() error { return g.process(i, c, 0) }); err != nil {
 			return err
 		}
@@ -143,7 +144,8 @@ func (g *gate[K, T]) settle(t *task) error {
 func (s *sender[K, T]) settle() {
 	for r := range s.boxes {
 		b, c := &s.boxes[r], &s.x.gates[r].channels[s.index]
-		c.restored = append(c.restored, b.buf...)
-		b.buf = nil
+		c.absorb()
+		c.restored = append(c.restored, b.unsent(c.head)...)
+		b.buf, b.base = nil, c.head
 	}
 }

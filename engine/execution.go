@@ -32,8 +32,9 @@ type execution struct {
 	settling bool      // what was under way is being processed; nothing else runs
 	past     *Progress // of the execution before, if there was one
 
-	ctx  context.Context //nolint:containedctx // Context is the context of one run, handed to functions by value.
-	stop atomic.Bool     // ctx has ended; looked at between records, where ctx.Err would cost more than a small record
+	ctx          context.Context //nolint:containedctx // Context is the context of one run, handed to functions by value.
+	sourceFailed atomic.Bool     // a source has ended with an error
+	stop         atomic.Bool     // ctx has ended; looked at between records, where ctx.Err would cost more than a small record
 }
 
 // edge is an exchange between two places.
@@ -122,8 +123,8 @@ func (e *execution) register(p part) {
 }
 
 // run executes the tasks until the input ends.
-func (e *execution) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (e *execution) run(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	if err := e.open(ctx); err != nil {
 		return err
@@ -159,6 +160,15 @@ func (e *execution) run(ctx context.Context) error {
 	others.Wait()
 	cancel(ErrStopped)
 	readers.Wait()
+	if e.sourceFailed.Load() && e.failure() == nil && parent.Err() == nil {
+		// The records before the error come before it, however many subtasks they still have to pass.
+		if err := e.open(parent); err != nil {
+			return err
+		}
+		if err := e.settle(parent); err != nil {
+			return err
+		}
+	}
 	return first
 }
 

@@ -50,7 +50,7 @@ func (t *task) begin(p position) {
 // between is called between two records: it lets a waiting cut through, full sinks write, and what has been gathered go,
 // outside the lock.
 func (t *task) between() error {
-	if t.exec.stop.Load() {
+	if t.exec.stop.Load() && (!t.exec.settling || t.exec.ctx.Err() != nil) {
 		t.leave() // the record is whole: a cut may be taken of it
 		return context.Cause(t.exec.ctx)
 	}

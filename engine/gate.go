@@ -20,6 +20,14 @@ type channel[K comparable, T any] struct {
 	ended    bool // the end of the input has come through the ring, behind which nothing does
 }
 
+// absorb puts what the ring holds behind what was restored, when nothing runs.
+func (c *channel[K, T]) absorb() {
+	for tail := c.ring.tail.Load(); c.head != tail; c.head++ {
+		c.restored = append(c.restored, c.ring.slots[c.head&c.ring.mask])
+	}
+	c.ring.free(c.head)
+}
+
 func newGate[K comparable, T any](x *exchange[K, T], t *task, senders int) *gate[K, T] {
 	g := &gate[K, T]{x: x, task: t, channels: make([]channel[K, T], senders), merge: newMerge(senders)}
 	queue := min(exchangeQueue, t.cfg.Queue)

@@ -50,18 +50,21 @@ type slot[T any] struct {
 }
 
 func (in *sourceInput[T]) read(ctx context.Context) {
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			in.err = &PanicError{Value: v, Stack: debug.Stack()}
+		} else if !returned {
+			in.err = errGone // else it would look like the end of the input
 		}
 		in.ring.publish()
 		in.closed.Store(true)
 		in.ring.bell.ring()
 	}()
-	if in.done {
-		return
+	if !in.done {
+		in.err = in.src.Run(ctx, &Collector[T]{ctx: ctx, ring: in.ring, from: in.next, next: in.next, count: in.records})
 	}
-	in.err = in.src.Run(ctx, &Collector[T]{ctx: ctx, ring: in.ring, from: in.next, next: in.next, count: in.records})
+	returned = true
 }
 
 // ready looks at closed first: what was pushed before the end is then seen by drain.
@@ -123,6 +126,7 @@ func (in *sourceInput[T]) finish(t *task) (bool, error) {
 		return false, context.Cause(t.exec.ctx)
 	}
 	if in.err != nil {
+		t.exec.sourceFailed.Store(true)
 		return false, &OperatorError{
 			Operator: in.name, What: in.op.what, Source: in.name, Record: in.records + 1, Offset: in.next, Err: in.err,
 		}

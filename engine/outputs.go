@@ -6,6 +6,7 @@ import "fmt"
 // so, with the timestamp of the record in work; outside of a record's function it panics with [ErrNoKey]. What nobody reads
 // is dropped.
 func OutputTo[T any, K comparable](op *Keyed[K], tag *SideOutput[T]) func(T) {
+	op.declare("side output")
 	if tag == nil {
 		op.task.exec.fail(fmt.Errorf("side output of %s: %w", op.name, ErrNil))
 		return func(T) {}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/tidemark-stream/tidemark/engine/state"
@@ -27,10 +28,22 @@ type Keyed[K comparable] struct {
 	sides []sidePort
 	err   error // the first of what reads a side output
 
+	sealed  bool       // the setup function has returned
 	timers  *Timers[K] // nil without
 	onTimer any        // TimerFunc
 	timely  bool       // it follows the time
 	times   standIns
+}
+
+// ErrSealed is the panic of state, a timer function or a side output that is declared after the setup function of its operator
+// has returned: it would be in no cut that the same graph can restore.
+var ErrSealed = errors.New("declared outside of the setup function")
+
+// declare checks that the operator is being set up.
+func (op *Keyed[K]) declare(what string) {
+	if op.sealed {
+		panic(fmt.Errorf("%s of %s: %w", what, op.name, ErrSealed))
+	}
 }
 
 // callKind is what a function with keyed state is called for.
@@ -56,6 +69,7 @@ func Process[K comparable, In, Out any](k KeyedStream[K, In], setup func(op *Key
 		t.fenced = true
 		keyed := &Keyed[K]{task: t, name: t.exec.name(s.n, "store"), keys: k.keys, op: op, place: s.n.at, timed: s.n.timed}
 		f := setup(keyed)
+		keyed.sealed = true
 		if f == nil {
 			t.exec.fail(fmt.Errorf("%s: function: %w", op.name, ErrNil))
 		}

@@ -61,6 +61,7 @@ func request[T any](ctx context.Context, p *Pipeline, f func(holding) (T, error)
 				r.err = &PanicError{Value: v, Stack: debug.Stack()}
 			}
 		}()
+		r.err = errGone // unless f returns
 		r.value, r.err = f(p.holdBetween)
 	}()
 	return r

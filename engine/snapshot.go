@@ -96,12 +96,15 @@ func (i Item) Encode() ([]byte, error) {
 
 // EncodeContext is Encode, where pre-commits of a [TwoPhaseCommit] end with ctx.
 func (i Item) EncodeContext(ctx context.Context) (b []byte, err error) {
-	if i.prepare != nil {
-		err = i.prepare(ctx)
-	}
-	if err == nil {
-		b, err = i.encode()
-	}
+	err = guard(func() (err error) { // marshallers and pre-commits are functions of the user's own
+		if i.prepare != nil {
+			err = i.prepare(ctx)
+		}
+		if err == nil {
+			b, err = i.encode()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", i.Name, err)
 	}

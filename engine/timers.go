@@ -38,6 +38,7 @@ type TimerFunc[K comparable, Out any] func(c Context, t Timer[K], emit func(Out)
 // OnTimer sets what is called when a timer of the operator is due ([Keyed.Timers]). It emits the same type as the operator's
 // [ProcessFunc]; another is reported by Build.
 func OnTimer[Out any, K comparable](op *Keyed[K], f TimerFunc[K, Out]) {
+	op.declare("timer function")
 	if f == nil || op.onTimer != nil {
 		op.task.exec.fail(fmt.Errorf("timer function of %s: none, or a second one: %w", op.op.name, ErrNil))
 	}
@@ -81,6 +82,7 @@ func (op *Keyed[K]) Timers() *Timers[K] {
 	if op.timers != nil {
 		return op.timers
 	}
+	op.declare("timers")
 	s := &Timers[K]{keyed: op}
 	op.timers = s
 	keys, err := state.CodecOf[Timer[K]]()

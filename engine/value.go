@@ -32,6 +32,7 @@ func ValueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
 
 // valueOf is a value without a store.
 func valueOf[V any, K comparable](op *Keyed[K], name string) *Value[K, V] {
+	op.declare("value " + name)
 	vals, err := state.CodecOf[V]()
 	if err == nil {
 		err = checkName(name)
