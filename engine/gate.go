@@ -1,7 +1,5 @@
 package engine
 
-import "context"
-
 // gate is the receiving end of an exchange for one task: a channel from each sending task, and the watermark of them all.
 type gate[K comparable, T any] struct {
 	x        *exchange[K, T]
@@ -40,8 +38,6 @@ func newGate[K comparable, T any](x *exchange[K, T], t *task, senders int) *gate
 	t.announcers = append(t.announcers, g)
 	return g
 }
-
-func (g *gate[K, T]) read(context.Context) {}
 
 func (g *gate[K, T]) ready() bool {
 	for i := range g.channels {
