@@ -121,7 +121,7 @@ func (p *parts) open() error {
 	}
 	if _, err := os.Lstat(p.path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = ErrOutputExists
+			err = fmt.Errorf("%s is there already and is not of this run; move it away, or write to another path: %w", p.path, ErrOutputExists)
 		}
 		return err
 	}

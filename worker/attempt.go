@@ -172,6 +172,8 @@ func (a *attempt) inputEnded(ctx context.Context, err error) error {
 		return nil
 	case cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)):
 		return cause
+	case noRetry(err) && !errors.Is(err, ErrCommit):
+		return fmt.Errorf("task %s, attempt %s: %w: %w", a.cfg.Task, a.assigned.Attempt, ErrCommit, err)
 	default:
 		return fmt.Errorf("task %s, attempt %s: %w", a.cfg.Task, a.assigned.Attempt, err)
 	}

@@ -52,11 +52,16 @@ func (a *attempt) notify(ctx context.Context) (final events.CheckpointID, finish
 // commit commits a completed checkpoint. An error that says that no repetition will help is an [ErrCommit].
 func (a *attempt) commit(ctx context.Context, id events.CheckpointID) error {
 	err := a.pipeline.Completed(ctx, int64(id))
-	if errors.Is(err, engine.ErrOutputExists) || errors.Is(err, engine.ErrLost) || errors.Is(err, engine.ErrFenced) ||
-		errors.Is(err, ErrCommit) {
+	if noRetry(err) {
 		return fmt.Errorf("%w: checkpoint %s: %w", ErrCommit, id, err)
 	}
 	return err
+}
+
+// noRetry says of an error of a sink that a repetition is of no use, nor a restart.
+func noRetry(err error) bool {
+	return errors.Is(err, engine.ErrOutputExists) || errors.Is(err, engine.ErrLost) || errors.Is(err, engine.ErrFenced) ||
+		errors.Is(err, ErrCommit)
 }
 
 // hopeless is the error of a commit if it ends the attempt; nil if the commit is tried again.

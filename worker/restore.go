@@ -23,6 +23,9 @@ func (a *attempt) restore(ctx context.Context) error {
 		case ok && ctx.Err() == nil:
 			return a.unrestored(ctx, id, damage)
 		case err != nil:
+			if noRetry(err) && !errors.Is(err, ErrCommit) {
+				err = fmt.Errorf("%w: %w", ErrCommit, err)
+			}
 			return fmt.Errorf("task %s: %w: checkpoint %s: %w", a.cfg.Task, ErrRestore, id, err)
 		}
 	}
