@@ -37,7 +37,6 @@ type task struct {
 	// All below is guarded by the lock.
 	at       *operator   // whose function runs; for panics
 	cur      position    // of the record in work
-	now      int64       // processing time, if anything waits for it
 	seq      uint64      // number of the fence
 	fenced   bool        // some function gets a Context with every record
 	opened   bool        // the record in work has a fence
