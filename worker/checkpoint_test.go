@@ -218,7 +218,7 @@ func TestADeclineHoldsUpNothing(t *testing.T) {
 			t.Errorf("acked %s", ack.Checkpoint)
 		}
 		synctest.Wait()
-		if _, failed, _ := j.spy.told(); !slices.Equal(failed, []int64{2}) {
+		if _, failed, _ := j.spied().told(); !slices.Equal(failed, []int64{2}) {
 			t.Errorf("failed %v", failed)
 		}
 	})
@@ -242,7 +242,7 @@ func TestACheckpointThatIsPendingNoMoreIsGivenUpQuietly(t *testing.T) {
 		if n := count[*events.TaskDeclined](s) + count[*events.TaskAcked](s); n != 1 {
 			t.Errorf("%d answers, want the ack of 3 alone", n)
 		}
-		if _, failed, _ := j.spy.told(); !slices.Equal(failed, []int64{2}) {
+		if _, failed, _ := j.spied().told(); !slices.Equal(failed, []int64{2}) {
 			t.Errorf("failed %v", failed)
 		}
 	})
@@ -271,7 +271,7 @@ func TestAWorkerThatWasHeldUpStartsOnlyWhatIsStillPending(t *testing.T) {
 		if ack := next[*events.TaskAcked](s); ack.Checkpoint != 100 {
 			t.Errorf("acked %s", ack.Checkpoint)
 		}
-		if _, _, cuts := j.spy.told(); !slices.Equal(cuts, []int64{100}) {
+		if _, _, cuts := j.spied().told(); !slices.Equal(cuts, []int64{100}) {
 			t.Errorf("cut %v", cuts)
 		}
 	})

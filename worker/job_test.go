@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidemark-stream/tidemark/engine"
 	"github.com/tidemark-stream/tidemark/worker"
@@ -108,7 +109,7 @@ func (f *atomicFlag) get() bool {
 type job struct {
 	feed feed
 	rows *engine.Rows[int]
-	spy  *spy
+	made atomic.Pointer[spy] // the pipeline of the newest attempt
 	// each, if not nil, sees every number before it counts.
 	each func(v int) error
 	// extra, if not nil, adds to the graph.
@@ -134,9 +135,13 @@ func (j *job) build(worker.Start) (worker.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.spy = &spy{Pipeline: p}
-	return j.spy, nil
+	made := &spy{Pipeline: p}
+	j.made.Store(made)
+	return made, nil
 }
+
+// spied is the pipeline of the newest attempt.
+func (j *job) spied() *spy { return j.made.Load() }
 
 func (j *job) config() worker.Config {
 	return worker.Config{Build: j.build, Mode: engine.Adopt}

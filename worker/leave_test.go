@@ -274,7 +274,7 @@ func TestATaskFinishesWithACompletedCheckpointOfItsEnd(t *testing.T) {
 		if finished.Checkpoint != 4 || finished.Attempt != 1 || finished.Task != task {
 			t.Errorf("finished %+v", finished)
 		}
-		if completed, notices, _ := j.spy.told(); !slices.Equal(completed, []int64{2, 4}) || !slices.Equal(notices, []int64{3}) {
+		if completed, notices, _ := j.spied().told(); !slices.Equal(completed, []int64{2, 4}) || !slices.Equal(notices, []int64{3}) {
 			t.Errorf("completed %v, failed %v", completed, notices)
 		}
 	})
@@ -290,13 +290,13 @@ func TestATaskFinishesOnlyOnceItsEndIsCommitted(t *testing.T) {
 		next[*events.CheckpointRequested](s)
 		s.pend(0)
 		ack := next[*events.TaskAcked](s)
-		j.spy.setRefuse(errStubborn)
+		j.spied().setRefuse(errStubborn)
 		s.complete(ack)
 		time.Sleep(10 * time.Second)
 		if r.ended() || count[*events.TaskFinished](s) > 0 {
 			t.Fatal("finished without the commit")
 		}
-		j.spy.setRefuse(nil)
+		j.spied().setRefuse(nil)
 		if err := r.wait(); err != nil {
 			t.Error(err)
 		}

@@ -35,7 +35,7 @@ func TestSeveralPendingCheckpointsAreAnsweredInOrder(t *testing.T) {
 		synctest.Wait()
 		s.pend() // 5 failed
 		synctest.Wait()
-		completed, failed, cuts := j.spy.told()
+		completed, failed, cuts := j.spied().told()
 		if !slices.Equal(completed, []int64{3}) || !slices.Equal(failed, []int64{5}) || !slices.Equal(cuts, []int64{2, 3, 5}) {
 			t.Errorf("completed %v, failed %v, cuts %v", completed, failed, cuts)
 		}
@@ -50,22 +50,22 @@ func TestNoticesAreRepeatedUntilThePipelineHasTakenThem(t *testing.T) {
 		s.pend(2, 3)
 		next[*events.TaskAcked](s)
 		s.complete(next[*events.TaskAcked](s)) // 3
-		j.spy.setRefuse(errStubborn)
+		j.spied().setRefuse(errStubborn)
 		time.Sleep(5 * time.Second)
-		j.spy.setRefuse(nil)
+		j.spied().setRefuse(nil)
 		time.Sleep(5 * time.Second)
-		completed, failed, _ := j.spy.told()
+		completed, failed, _ := j.spied().told()
 		if n := len(completed); n < 2 || n > 7 || slices.ContainsFunc(completed, func(id int64) bool { return id != 3 }) || len(failed) > 0 {
 			t.Errorf("completed %v, failed %v", completed, failed)
 		}
 		s.pend(4)
 		next[*events.TaskAcked](s)
-		j.spy.setRefuse(errStubborn)
+		j.spied().setRefuse(errStubborn)
 		s.pend()
 		time.Sleep(5 * time.Second)
-		j.spy.setRefuse(nil)
+		j.spied().setRefuse(nil)
 		time.Sleep(5 * time.Second)
-		if _, failed, _ := j.spy.told(); len(failed) < 2 || len(failed) > 7 || failed[0] != 4 {
+		if _, failed, _ := j.spied().told(); len(failed) < 2 || len(failed) > 7 || failed[0] != 4 {
 			t.Errorf("failed %v", failed)
 		}
 	})
@@ -79,7 +79,7 @@ func TestACommitThatCanNeverSucceedEndsTheWorker(t *testing.T) {
 			r := s.start(j.config())
 			s.pend(2)
 			ack := next[*events.TaskAcked](s)
-			j.spy.setRefuse(fmt.Errorf("link the output: %w", cause))
+			j.spied().setRefuse(fmt.Errorf("link the output: %w", cause))
 			s.control.Pending = []eventlog.PendingCheckpoint{{ID: 3, Type: events.TypeCheckpoint, Epoch: s.term.Epoch()}}
 			s.record(2, task, ack.Handle, true)
 			s.control.LatestCompleted = 2
@@ -105,10 +105,10 @@ func TestACommitThatFailsForAWhileIsLoggedOnce(t *testing.T) {
 		s.start(cfg)
 		s.pend(2)
 		ack := next[*events.TaskAcked](s)
-		j.spy.setRefuse(errStubborn)
+		j.spied().setRefuse(errStubborn)
 		s.complete(ack)
 		time.Sleep(time.Minute)
-		j.spy.setRefuse(nil)
+		j.spied().setRefuse(nil)
 		time.Sleep(5 * time.Second)
 		said := slices.DeleteFunc(out.messages(t), func(m string) bool { return !strings.HasPrefix(m, "commit") })
 		if want := []string{"commit; it is tried again until it is done", "commit: done after all", "committed"}; !slices.Equal(said, want) {
@@ -128,7 +128,7 @@ func TestOnlyOwnCutsAreCommitted(t *testing.T) {
 		s.control.LatestCompleted = 9
 		s.pend()
 		synctest.Wait()
-		if completed, failed, _ := j.spy.told(); len(completed) > 0 || !slices.Equal(failed, []int64{2}) {
+		if completed, failed, _ := j.spied().told(); len(completed) > 0 || !slices.Equal(failed, []int64{2}) {
 			t.Errorf("completed %v, failed %v", completed, failed)
 		}
 	})
@@ -149,7 +149,7 @@ func TestAnAckOfUnknownOutcomeMayHaveCompletedItsCheckpoint(t *testing.T) {
 		s.pend(2)
 		s.complete(next[*events.TaskAcked](s))
 		synctest.Wait()
-		if completed, failed, _ := j.spy.told(); !slices.Equal(completed, []int64{2}) || len(failed) > 0 {
+		if completed, failed, _ := j.spied().told(); !slices.Equal(completed, []int64{2}) || len(failed) > 0 {
 			t.Errorf("completed %v, failed %v", completed, failed)
 		}
 	})

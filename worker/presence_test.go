@@ -60,7 +60,7 @@ func TestAnAttemptWhosePresenceLapsedStopsAndRegistersAnew(t *testing.T) {
 		s := newStage(t)
 		j := newJob()
 		r := s.start(j.config())
-		first := j.spy
+		first := j.spied()
 		s.failing(memlog.OpBeat)
 		began := time.Now()
 		again := next[*events.TaskRegistered](s)
@@ -294,7 +294,7 @@ func TestANewCoordinatorChangesNothingForAHealthyWorker(t *testing.T) {
 		}
 		s.complete(ack)
 		synctest.Wait()
-		completed, failed, cuts := j.spy.told()
+		completed, failed, cuts := j.spied().told()
 		if len(completed) != 1 || completed[0] != 2 || len(failed) != 1 || failed[0] != 2 || len(cuts) != 2 {
 			t.Errorf("completed %v, failed %v, cuts %v", completed, failed, cuts)
 		}

@@ -60,7 +60,7 @@ func TestAWorkerRestoresWhatItsPredecessorHasStored(t *testing.T) {
 			if d := cmp.Diff(want, j.rows.All()); d != "" {
 				t.Errorf("mode %v: %s", mode, d)
 			}
-			completed, failed, _ := j.spy.told()
+			completed, failed, _ := j.spied().told()
 			if !slices.Equal(completed, []int64{3}) || len(failed) > 0 {
 				t.Errorf("told completed %v, failed %v", completed, failed)
 			}
@@ -201,7 +201,7 @@ func TestARestorePointThatCannotBePutInPlaceEndsTheWorker(t *testing.T) {
 				if !errors.Is(err, worker.ErrRestore) || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("got %v", err)
 				}
-				if j.spy.ran.get() {
+				if j.spied().ran.get() {
 					t.Error("something was processed")
 				}
 				if n := count[*events.TaskRestored](s); n != 1 {
@@ -224,7 +224,7 @@ func TestACommitThatFailsAtTheRestoreEndsTheWorker(t *testing.T) {
 		cfg := j.config()
 		cfg.Build = func(start worker.Start) (worker.Pipeline, error) {
 			p, err := j.build(start)
-			j.spy.setRefuse(errShutdown)
+			j.spied().setRefuse(errShutdown)
 			return p, err
 		}
 		r := s.run(cfg)
@@ -232,7 +232,7 @@ func TestACommitThatFailsAtTheRestoreEndsTheWorker(t *testing.T) {
 		if err := r.wait(); !errors.Is(err, worker.ErrRestore) || !errors.Is(err, errShutdown) {
 			t.Error(err)
 		}
-		if j.spy.ran.get() {
+		if j.spied().ran.get() {
 			t.Error("something was processed")
 		}
 	})

@@ -43,7 +43,7 @@ func TestAWorkerOfAnotherNumberOfSharesProcessesNothing(t *testing.T) {
 			} else {
 				wantShare(t, err, "this worker has share 3 of 3, but")
 			}
-			if j.spy != nil {
+			if j.spied() != nil {
 				t.Error("the pipeline was built")
 			}
 		}

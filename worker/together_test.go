@@ -121,7 +121,7 @@ func TestAJobGoesOnOverCoordinatorsAndWorkers(t *testing.T) {
 			if r.ended() {
 				t.Fatalf("worker %d ended: %v", i, r.err)
 			}
-			if completed, failed, _ := m.jobs[i].spy.told(); len(completed) < 6 || !slices.IsSorted(completed) || len(failed) > 3 {
+			if completed, failed, _ := m.jobs[i].spied().told(); len(completed) < 6 || !slices.IsSorted(completed) || len(failed) > 3 {
 				t.Errorf("worker %d: completed %v, failed %v", i, completed, failed)
 			}
 		}
@@ -193,7 +193,8 @@ func TestTheLogTellsWhoHasLeftFromWhoIsLost(t *testing.T) {
 		}
 		m.restart(0)
 		time.Sleep(time.Second)
-		m.jobs[0].spy.setRefuse(worker.ErrCommit)
+		synctest.Wait() // the worker has made the pipeline that is spied on
+		m.jobs[0].spied().setRefuse(worker.ErrCommit)
 		m.checkpoint(c, 0, 1)
 		if err := m.runs[0].wait(); !errors.Is(err, worker.ErrCommit) {
 			t.Errorf("the worker ended with %v", err)
