@@ -85,13 +85,12 @@ func (p *Pipeline) restore(in *items, mode RestoreMode) error {
 	commit()
 	old.adopted = mode == Adopt
 	old.publish()
+	// Whoever sees the execution that is stored last sees all that was written before: its locks are not held here.
 	p.next = nil
 	if old != e && mode == Adopt {
-		p.exec.Store(old)
-		p.next = e
-	} else {
-		p.exec.Store(e)
+		p.next, e = e, old
 	}
+	p.exec.Store(e)
 	return nil
 }
 
