@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,11 +104,32 @@ func (j *job) start(program string, args ...string) *process {
 
 func tail(s string) string { return s[max(0, len(s)-6000):] }
 
+// signal sends a signal. After SIGSTOP it returns when every thread has stopped, which on a busy machine takes a moment: until then
+// the process may still do what a test believes it cannot.
 func (p *process) signal(s os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Errorf("signal %v to %s: %v", s, p.name, err)
 	}
+	if s == syscall.SIGSTOP {
+		await(p.t, p.name+" to stop", p.stopped)
+	}
+}
+
+// stopped says whether every thread of the process has stopped, where the system tells.
+func (p *process) stopped() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return true
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(stat), ") ") // the name before may have anything in it
+		if err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *process) kill() {
