@@ -132,10 +132,8 @@ func (e *execution) run(parent context.Context) error {
 	defer context.AfterFunc(ctx, func() { e.stop.Store(true) })()
 	var readers, others sync.WaitGroup
 	for _, t := range e.tasks {
-		for _, in := range t.inputs {
-			if r, ok := in.(reader); ok {
-				readers.Go(func() { r.read(ctx) })
-			}
+		for _, s := range t.sources {
+			readers.Go(func() { s.read(ctx) })
 		}
 	}
 	var once sync.Once

@@ -14,6 +14,8 @@ const MaxWatermark int64 = math.MaxInt64
 
 // sourcePart is a source of any type, within the task that reads it.
 type sourcePart interface {
+	// read runs the source until it ends, on a goroutine of its own.
+	read(ctx context.Context)
 	publish()
 	progress() SourceProgress
 }

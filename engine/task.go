@@ -77,9 +77,6 @@ type input interface {
 	settle(t *task) error
 }
 
-// reader is an input with a goroutine of its own, which it runs on until it ends.
-type reader interface{ read(ctx context.Context) }
-
 // announcer says again what it has passed on before the cut that was adopted, so that all behind it know.
 type announcer interface{ announce() error }
 
